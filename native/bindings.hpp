@@ -1,0 +1,9 @@
+// What every binding file needs: array types and the functions that add each room's kernels to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace graphreg {
+
+}  // namespace graphreg

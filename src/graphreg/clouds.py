@@ -1,0 +1,127 @@
+"""Points at the door: whatever the caller has becomes an (N, 3) float64 array, or an error that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphreg.errors import InputError
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# The square of a distance must stay finite in float64.
+LARGEST_COORDINATE = 1e150
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Finite points in float64, what else is known of each, and which of the caller's rows they are.
+
+    points      (N, 3), C-contiguous, finite
+    kept        (M,) bool, M >= N: the rows of the input that became points; the others held NaN or infinity
+    attributes  name -> (N, ...) array: colours, reflectance, time, ... as a file held them
+    """
+
+    points: Floats
+    kept: Mask
+    attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dropped(self) -> int:
+        """How many rows of the input were not finite."""
+        return len(self.kept) - len(self.points)
+
+    def select(self, rows: NDArray[Any]) -> Cloud:
+        """The points at `rows` (a mask or indices), with their attributes."""
+        chosen = self.points[rows]
+        return Cloud(
+            chosen, np.ones(len(chosen), bool), {name: values[rows] for name, values in self.attributes.items()}
+        )
+
+    def restore(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
+        """One value for every row of the input: `values` where it became a point, `fill` where it was dropped."""
+        if not self.dropped:
+            return values
+        whole = np.full((len(self.kept), *values.shape[1:]), fill, values.dtype)
+        whole[self.kept] = values
+        return whole
+
+
+def as_cloud(
+    value: Any,
+    name: str = "points",
+    at_least: int = 1,
+    attributes: Mapping[str, NDArray[Any]] | None = None,
+) -> Cloud:
+    """Accept points as a cloud. The caller's array is never changed, and never shared.
+
+    value      (N, 3) numbers of any real dtype, stride and layout; whatever numpy can read; a structured array with
+               fields x, y, z; an object with `.points`
+    name       what the caller calls it, for the error message
+    at_least   how many finite points are needed
+    attributes one row for each row of `value`
+    """
+    if isinstance(value, Cloud):
+        cloud = value
+    else:
+        raw = _as_numbers(value, name)
+        finite = np.isfinite(raw).all(axis=1)
+        extra = dict(attributes or {})
+        for key, rows in extra.items():
+            if len(rows) != len(raw):
+                raise InputError(f"{name}: attribute {key!r} has {len(rows)} rows for {len(raw)} points")
+        if finite.all():
+            cloud = Cloud(raw, finite, extra)
+        else:
+            cloud = Cloud(raw[finite], finite, {key: rows[finite] for key, rows in extra.items()})
+    if len(cloud) < at_least:
+        held = f"{len(cloud)} points" if len(cloud) != 1 else "1 point"
+        dropped = f" ({cloud.dropped} more were not finite)" if cloud.dropped else ""
+        raise InputError(f"{name}: holds {held}{dropped}, but at least {at_least} are needed")
+    if len(cloud) and np.abs(cloud.points).max() > LARGEST_COORDINATE:
+        raise InputError(f"{name}: holds coordinates beyond {LARGEST_COORDINATE:g}, too large to square")
+    return cloud
+
+
+def _as_numbers(value: Any, name: str) -> Floats:
+    if not isinstance(value, np.ndarray) and hasattr(value, "points"):
+        value = value.points
+    if isinstance(value, (str, bytes, dict, set)) or value is None or callable(value):
+        raise InputError(f"{name}: expected an (N, 3) array of numbers, got {type(value).__name__}")
+    mask = None
+    if isinstance(value, np.ma.MaskedArray):
+        mask, value = np.ma.getmaskarray(value), value.data
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"{name}: expected an (N, 3) array of numbers, got rows of unequal length") from problem
+    if array.dtype.names is not None and {"x", "y", "z"} <= set(array.dtype.names):
+        array = np.stack([array[axis] for axis in "xyz"], axis=-1)
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{name}: expected real numbers, got an array of dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise InputError(f"{name}: expected shape (N, 3), got {array.shape}{_shape_hint(array.shape)}")
+    # Overflow to infinity, from long double, is caught below like any infinity in the data.
+    with np.errstate(over="ignore"):
+        numbers = np.array(array, dtype=np.float64, order="C")
+    if mask is not None:
+        numbers[mask] = np.nan
+    return numbers
+
+
+def _shape_hint(shape: tuple[int, ...]) -> str:
+    if len(shape) == 2 and shape[0] == 3:
+        return "; the array is transposed: pass points.T"
+    if len(shape) == 2 and shape[1] > 3:
+        return "; for points with more columns pass points[:, :3]"
+    if len(shape) == 3 and shape[2] == 3:
+        return "; for an image of points pass points.reshape(-1, 3)"
+    return ""
