@@ -1,7 +1,25 @@
 """graphreg registers 3D point clouds: two scans go in, the rigid motion between them comes out."""
 
+from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError, MissingExtraError
+from graphreg.graphs import Graph, neighbour_graph
+from graphreg.invariants import invariants, normals
+from graphreg.response import inliers, intensity, resample
+from graphreg.voxels import voxel_downsample
 
 __version__ = "0.1.0"
 
-__all__ = ["FileError", "InputError", "MissingExtraError"]
+__all__ = [
+    "Cloud",
+    "FileError",
+    "Graph",
+    "InputError",
+    "MissingExtraError",
+    "inliers",
+    "intensity",
+    "invariants",
+    "neighbour_graph",
+    "normals",
+    "resample",
+    "voxel_downsample",
+]

@@ -22,7 +22,7 @@ LARGEST_COORDINATE = 1e150
 class Cloud:
     """Finite points in float64, what else is known of each, and which of the caller's rows they are.
 
-    points      (N, 3), C-contiguous, finite
+    points      (N, 3), C-contiguous, finite, read-only
     kept        (M,) bool, M >= N: the rows of the input that became points; the others held NaN or infinity
     attributes  name -> (N, ...) array: colours, reflectance, time, ... as a file held them
     """
@@ -61,7 +61,7 @@ def as_cloud(
     at_least: int = 1,
     attributes: Mapping[str, NDArray[Any]] | None = None,
 ) -> Cloud:
-    """Accept points as a cloud. The caller's array is never changed, and never shared.
+    """Accept points as a cloud. The caller's array is never changed; one that fits as it is, is not copied either.
 
     value      (N, 3) numbers of any real dtype, stride and layout; whatever numpy can read; a structured array with
                fields x, y, z; an object with `.points`
@@ -73,7 +73,7 @@ def as_cloud(
         cloud = value
     else:
         raw = _as_numbers(value, name)
-        finite = np.isfinite(raw).all(axis=1)
+        finite = _finite_rows(raw)
         extra = dict(attributes or {})
         for key, rows in extra.items():
             if len(rows) != len(raw):
@@ -86,7 +86,7 @@ def as_cloud(
         held = f"{len(cloud)} points" if len(cloud) != 1 else "1 point"
         dropped = f" ({cloud.dropped} more were not finite)" if cloud.dropped else ""
         raise InputError(f"{name}: holds {held}{dropped}, but at least {at_least} are needed")
-    if len(cloud) and np.abs(cloud.points).max() > LARGEST_COORDINATE:
+    if len(cloud) and max(cloud.points.max(), -cloud.points.min()) > LARGEST_COORDINATE:
         raise InputError(f"{name}: holds coordinates beyond {LARGEST_COORDINATE:g}, too large to square")
     return cloud
 
@@ -109,12 +109,20 @@ def _as_numbers(value: Any, name: str) -> Floats:
         raise InputError(f"{name}: expected real numbers, got an array of dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != 3:
         raise InputError(f"{name}: expected shape (N, 3), got {array.shape}{_shape_hint(array.shape)}")
-    # Overflow to infinity, from long double, is caught below like any infinity in the data.
+    # A long double that overflows becomes an infinity like any other, and its row is dropped.
     with np.errstate(over="ignore"):
-        numbers = np.array(array, dtype=np.float64, order="C")
+        numbers = np.ascontiguousarray(array, dtype=np.float64)
     if mask is not None:
-        numbers[mask] = np.nan
+        numbers = np.where(mask, np.nan, numbers)
+    numbers = numbers.view()
+    numbers.flags.writeable = False
     return numbers
+
+
+def _finite_rows(points: Floats) -> Mask:
+    with np.errstate(over="ignore", invalid="ignore"):
+        all_finite = np.isfinite(points.sum())
+    return np.ones(len(points), bool) if all_finite else np.isfinite(points).all(axis=1)
 
 
 def _shape_hint(shape: tuple[int, ...]) -> str:

@@ -1,0 +1,77 @@
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "bindings.hpp"
+#include "neighbours.hpp"
+
+namespace graphreg {
+
+namespace {
+
+void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+}  // namespace
+
+void bind_neighbours(nb::module_& module) {
+    nb::class_<Tree>(module, "Tree")
+        .def(
+            "__init__",
+            [](Tree* self, const Points& points, int threads) {
+                require(points.shape(0) > 0, "a tree needs points");
+                require(points.shape(0) < std::numeric_limits<std::int32_t>::max(), "a tree holds at most 2^31 points");
+                unlocked([&] { new (self) Tree(points.data(), points.shape(0), threads); });
+            },
+            nb::arg("points"), nb::arg("threads"))
+        .def("__len__", &Tree::size)
+        .def(
+            "graph",
+            [](const Tree& tree, int k, int threads) {
+                require(k > 0 && static_cast<std::size_t>(k) < tree.size(), "k out of range");
+                Fresh<std::int32_t> indices({tree.size(), static_cast<std::size_t>(k)});
+                unlocked([&] { tree.graph(k, threads, indices.data(), nullptr); });
+                return indices.release();
+            },
+            nb::arg("k"), nb::arg("threads"))
+        .def(
+            "nearest",
+            [](const Tree& tree, const Points& queries, int k, int threads) {
+                require(k > 0 && static_cast<std::size_t>(k) <= tree.size(), "k out of range");
+                Fresh<std::int32_t> indices({queries.shape(0), static_cast<std::size_t>(k)});
+                Fresh<double> squared({queries.shape(0), static_cast<std::size_t>(k)});
+                unlocked([&] {
+                    tree.nearest(queries.data(), queries.shape(0), k, threads, indices.data(), squared.data());
+                });
+                return nb::make_tuple(indices.release(), squared.release());
+            },
+            nb::arg("queries"), nb::arg("k"), nb::arg("threads"))
+        .def(
+            "within",
+            [](const Tree& tree, const Points& queries, double radius, int threads) {
+                require(radius >= 0 && std::isfinite(radius), "radius out of range");
+                const std::size_t count = queries.shape(0);
+                Fresh<std::int64_t> offsets({count + 1});
+                unlocked([&] {
+                    offsets.data()[0] = 0;
+                    tree.count_within(queries.data(), count, radius, threads, offsets.data() + 1);
+                    for (std::size_t i = 0; i < count; ++i) offsets.data()[i + 1] += offsets.data()[i];
+                });
+                const auto total = static_cast<std::size_t>(offsets.data()[count]);
+                Fresh<std::int32_t> indices({total});
+                Fresh<double> squared({total});
+                unlocked([&] {
+                    tree.within(queries.data(), count, radius, threads, offsets.data(), indices.data(), squared.data());
+                });
+                return nb::make_tuple(offsets.release(), indices.release(), squared.release());
+            },
+            nb::arg("queries"), nb::arg("radius"), nb::arg("threads"))
+        .def("order", [](const Tree& tree) {
+            Fresh<std::int32_t> indices({tree.size()});
+            tree.order(indices.data());
+            return indices.release();
+        });
+}
+
+}  // namespace graphreg

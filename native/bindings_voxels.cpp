@@ -1,0 +1,39 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "bindings.hpp"
+#include "voxels.hpp"
+
+namespace graphreg {
+
+void bind_voxels(nb::module_& module) {
+    module.attr("VOXEL_BITS") = voxel_bits;
+    module.def(
+        "voxel_cells",
+        [](const Points& points, double size, int threads) {
+            Fresh<std::int32_t> order({points.shape(0)});
+            const auto starts = unlocked(
+                [&] { return voxel_cells(points.data(), points.shape(0), size, threads, order.data()); });
+            Fresh<std::int64_t> result({starts.size()});
+            std::copy(starts.begin(), starts.end(), result.data());
+            return nb::make_tuple(order.release(), result.release());
+        },
+        nb::arg("points"), nb::arg("size"), nb::arg("threads"));
+    module.def(
+        "voxel_means",
+        [](const Input<double, nb::shape<-1, -1>>& values, const Input<std::int32_t, nb::shape<-1>>& order,
+           const Input<std::int64_t, nb::shape<-1>>& starts, int threads) {
+            if (order.shape(0) != values.shape(0) || starts.shape(0) < 1 ||
+                starts.data()[starts.shape(0) - 1] != static_cast<std::int64_t>(order.shape(0)))
+                throw std::invalid_argument("values and cells do not belong together");
+            const std::size_t cells = starts.shape(0) - 1, width = values.shape(1);
+            Fresh<double> means({cells, width});
+            unlocked([&] {
+                voxel_means(values.data(), width, order.data(), starts.data(), cells, threads, means.data());
+            });
+            return means.release();
+        },
+        nb::arg("values"), nb::arg("order"), nb::arg("starts"), nb::arg("threads"));
+}
+
+}  // namespace graphreg

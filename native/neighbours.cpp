@@ -1,0 +1,422 @@
+#include "neighbours.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "dispatch.hpp"
+#include "parallel.hpp"
+
+namespace graphreg {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Farther than any point and nearer than an empty place.
+constexpr double farthest = std::numeric_limits<double>::max();
+
+// A point on its way into the tree. Sixteen of them take the room of one leaf, so that leaves are made in place.
+struct Item {
+    double at[3];
+    std::int64_t index;
+};
+static_assert(sizeof(Item) * leaf_size == sizeof(Leaf));
+
+constexpr Box nothing{{infinity, infinity, infinity}, {-infinity, -infinity, -infinity}};
+
+GRAPHREG_INLINE void enlarge(Box& box, const double* point) {
+    for (int a = 0; a < 3; ++a) {
+        box.low[a] = std::min(box.low[a], point[a]);
+        box.high[a] = std::max(box.high[a], point[a]);
+    }
+}
+
+GRAPHREG_INLINE double squared_gap(const Box& a, const Box& b) {
+    double sum = 0;
+    for (int i = 0; i < 3; ++i) {
+        const double gap = std::max(std::max(a.low[i] - b.high[i], b.low[i] - a.high[i]), 0.0);
+        sum += gap * gap;
+    }
+    return sum;
+}
+
+}  // namespace
+
+// Up to sixteen queries that lie close together.
+struct Tree::Batch {
+    alignas(64) double x[leaf_size] = {}, y[leaf_size] = {}, z[leaf_size] = {};
+    std::size_t row[leaf_size];  // where the answer goes
+    int count = 0;
+    std::size_t start;           // the leaf where the walk begins
+    bool own = false;            // the queries are the points of that leaf, and must not find themselves
+    Box box = nothing;
+
+    void add(const double* point, std::size_t answer_row) {
+        x[count] = point[0];
+        y[count] = point[1];
+        z[count] = point[2];
+        row[count++] = answer_row;
+        enlarge(box, point);
+    }
+};
+
+// Gathers what may be among the k nearest of each query. Candidates are appended without a branch, and thinned out to
+// the best k by counting how many are nearer than each: branches that depend on distances cannot be predicted, and cost
+// more than the comparisons they would save.
+class Tree::Nearest {
+public:
+    alignas(64) double bound[leaf_size];
+
+    explicit Nearest(int k)
+        : k_(k), room_((2 * k_ + 2 * leaf_size + 7) / 8 * 8), distances_(leaf_size * room_), indices_(leaf_size * room_),
+          old_distances_(room_), old_indices_(room_), rank_(room_) {}
+
+    GRAPHREG_INLINE void begin(int count) {
+        for (int q = 0; q < leaf_size; ++q) {
+            bound[q] = q < count ? farthest : -1.0;
+            held_[q] = 0;
+        }
+    }
+
+    GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
+        double* d = distances_.data() + q * room_;
+        std::int32_t* n = indices_.data() + q * room_;
+        const double limit = bound[q];
+        std::size_t held = held_[q];
+        for (int i = 0; i < leaf_size; ++i) {
+            d[held] = distance[i];
+            n[held] = static_cast<std::int32_t>(index[i]);
+            held += distance[i] <= limit;
+        }
+        held_[q] = held;
+        if ((limit == farthest && held >= k_) || held + leaf_size > room_ || held > k_ + 2 * leaf_size - 10) thin(q);
+    }
+
+    GRAPHREG_INLINE void finish(int count) {
+        for (int q = 0; q < count; ++q) thin(q);
+    }
+
+    const std::int32_t* indices(int q) const { return indices_.data() + q * room_; }
+    const double* squared(int q) const { return distances_.data() + q * room_; }
+
+private:
+    static constexpr std::size_t few = 96;  // up to so many, counting beats sorting
+
+    GRAPHREG_INLINE void thin(int q) {
+        double* d = distances_.data() + q * room_;
+        std::int32_t* n = indices_.data() + q * room_;
+        const std::size_t held = held_[q];
+        if (held > few || !thin_by_counting(d, n, held)) thin_by_sorting(d, n, held);
+        held_[q] = std::min(held, k_);
+        if (held >= k_) bound[q] = d[k_ - 1];
+    }
+
+    // Puts each candidate at the place that is the number of nearer ones. False, and nothing done, if two are as near.
+    GRAPHREG_INLINE bool thin_by_counting(double* d, std::int32_t* n, std::size_t held) {
+        const std::size_t padded = (held + 7) / 8 * 8;
+        for (std::size_t i = held; i < padded; ++i) d[i] = infinity;
+        for (std::size_t i = 0; i < padded; i += 8) {
+            Four a, b;
+            std::memcpy(&a, d + i, sizeof a);
+            std::memcpy(&b, d + i + 4, sizeof b);
+            FourIntegers nearer_a{}, nearer_b{};
+            for (std::size_t j = 0; j < held; ++j) {
+                const Four other = Four{} + d[j];
+                nearer_a -= other < a;
+                nearer_b -= other < b;
+            }
+            std::memcpy(rank_.data() + i, &nearer_a, sizeof nearer_a);
+            std::memcpy(rank_.data() + i + 4, &nearer_b, sizeof nearer_b);
+        }
+        std::memcpy(old_distances_.data(), d, padded * sizeof *d);
+        std::memcpy(old_indices_.data(), n, padded * sizeof *n);
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < held; ++i) {
+            d[rank_[i]] = old_distances_[i];
+            n[rank_[i]] = old_indices_[i];
+            sum += rank_[i];
+        }
+        if (sum == static_cast<std::int64_t>(held * (held - (held > 0)) / 2)) return true;
+        std::memcpy(d, old_distances_.data(), held * sizeof *d);
+        std::memcpy(n, old_indices_.data(), held * sizeof *n);
+        return false;
+    }
+
+    void thin_by_sorting(double* d, std::int32_t* n, std::size_t held) {
+        pairs_.resize(held);
+        for (std::size_t i = 0; i < held; ++i) pairs_[i] = {d[i], n[i]};
+        std::partial_sort(pairs_.begin(), pairs_.begin() + static_cast<std::ptrdiff_t>(std::min(held, k_)),
+                          pairs_.end());
+        for (std::size_t i = 0; i < std::min(held, k_); ++i) std::tie(d[i], n[i]) = pairs_[i];
+    }
+
+    std::size_t k_;
+    std::size_t room_;
+    std::size_t held_[leaf_size];
+    std::vector<double> distances_;
+    std::vector<std::int32_t> indices_;
+    std::vector<double> old_distances_;
+    std::vector<std::int32_t> old_indices_;
+    std::vector<std::int64_t> rank_;
+    std::vector<std::pair<double, std::int32_t>> pairs_;
+};
+
+// Gathers, or only counts, all that lie within a radius.
+class Tree::Within {
+public:
+    alignas(64) double bound[leaf_size];
+    std::vector<std::pair<double, std::int32_t>> found[leaf_size];
+    std::int64_t counts[leaf_size];
+
+    Within(double radius, bool only_count) : squared_(radius * radius), only_count_(only_count) {}
+
+    GRAPHREG_INLINE void begin(int count) {
+        for (int q = 0; q < leaf_size; ++q) {
+            bound[q] = q < count ? squared_ : -1.0;
+            counts[q] = 0;
+            found[q].clear();
+        }
+    }
+
+    GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
+        std::int64_t inside = 0;
+        for (int i = 0; i < leaf_size; ++i) inside += distance[i] <= squared_;
+        counts[q] += inside;
+        if (only_count_ || !inside) return;
+        for (int i = 0; i < leaf_size; ++i)
+            if (distance[i] <= squared_) found[q].emplace_back(distance[i], static_cast<std::int32_t>(index[i]));
+    }
+
+    GRAPHREG_INLINE void finish(int count) {
+        for (int q = 0; q < count; ++q) std::sort(found[q].begin(), found[q].end());
+    }
+
+private:
+    double squared_;
+    bool only_count_;
+};
+
+// Leads a batch through the tree, from its own leaf outwards, past everything that is too far for all of it.
+template <class Sink>
+GRAPHREG_INLINE void Tree::walk(const Batch& batch, Sink& sink) const {
+    double widest;
+    auto visit = [&](const Leaf& leaf, const Box& box, bool own) __attribute__((always_inline)) {
+        alignas(64) double gap[leaf_size];
+#pragma omp simd
+        for (int q = 0; q < leaf_size; ++q) {
+            const double dx = std::max(std::max(box.low[0] - batch.x[q], batch.x[q] - box.high[0]), 0.0);
+            const double dy = std::max(std::max(box.low[1] - batch.y[q], batch.y[q] - box.high[1]), 0.0);
+            const double dz = std::max(std::max(box.low[2] - batch.z[q], batch.z[q] - box.high[2]), 0.0);
+            gap[q] = dx * dx + dy * dy + dz * dz;
+        }
+        for (int q = 0; q < leaf_size; ++q) {
+            if (gap[q] > sink.bound[q]) continue;
+            alignas(64) double distance[leaf_size];
+            const double x = batch.x[q], y = batch.y[q], z = batch.z[q];
+#pragma omp simd
+            for (int i = 0; i < leaf_size; ++i) {
+                const double dx = leaf.x[i] - x, dy = leaf.y[i] - y, dz = leaf.z[i] - z;
+                distance[i] = dx * dx + dy * dy + dz * dz;
+            }
+            if (own) distance[q] = infinity;
+            sink.offer(q, distance, leaf.index);
+        }
+        widest = *std::max_element(sink.bound, sink.bound + leaf_size);
+    };
+
+    std::pair<std::size_t, double> waiting[128];  // nodes and their gaps; two a level at the most
+    std::size_t climbed = leaf_node_[batch.start];
+    visit(leaves_[batch.start], nodes_[climbed].box, batch.own);
+    for (; climbed > 1; climbed /= 2) {
+        int depth = 0;
+        waiting[depth++] = {climbed ^ 1, squared_gap(nodes_[climbed ^ 1].box, batch.box)};
+        while (depth) {
+            const auto [number, gap] = waiting[--depth];
+            if (gap > widest) continue;
+            const Node& node = nodes_[number];
+            if (node.leaf >= 0) {
+                visit(leaves_[node.leaf], node.box, false);
+                continue;
+            }
+            std::pair near{2 * number, squared_gap(nodes_[2 * number].box, batch.box)};
+            std::pair far{2 * number + 1, squared_gap(nodes_[2 * number + 1].box, batch.box)};
+            if (far.second < near.second) std::swap(near, far);
+            if (far.second <= widest) waiting[depth++] = far;
+            if (near.second <= widest) waiting[depth++] = near;
+        }
+    }
+}
+
+GRAPHREG_DISPATCHED
+void Tree::seek_nearest(const Tree& tree, const Batch& batch, Nearest& sink) {
+    sink.begin(batch.count);
+    tree.walk(batch, sink);
+    sink.finish(batch.count);
+}
+
+GRAPHREG_DISPATCHED
+void Tree::seek_within(const Tree& tree, const Batch& batch, Within& sink) {
+    sink.begin(batch.count);
+    tree.walk(batch, sink);
+    sink.finish(batch.count);
+}
+
+struct Tree::Range {
+    std::size_t node, first, last;  // a node and its leaves
+};
+
+Tree::Tree(const double* points, std::size_t count, int threads)
+    : count_(count), leaf_count_((count + leaf_size - 1) / leaf_size), leaves_(new Leaf[leaf_count_]),
+      nodes_(2 * std::bit_ceil(leaf_count_)), leaf_node_(leaf_count_) {
+    Item* items = reinterpret_cast<Item*>(leaves_.get());
+    parallel_for(count, 1 << 16, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            items[i] = {{points[3 * i], points[3 * i + 1], points[3 * i + 2]}, static_cast<std::int64_t>(i)};
+    });
+    for (std::vector<Range> level{{1, 0, leaf_count_}}; !level.empty();) {
+        std::vector<std::vector<Range>> later(level.size());
+        parallel_for(level.size(), 1, threads,
+                     [&](std::size_t i, std::size_t) { build(level[i], later[i]); });
+        level.clear();
+        for (const auto& ranges : later) level.insert(level.end(), ranges.begin(), ranges.end());
+    }
+}
+
+// Halves the leaves of a node at the median of its longest side. The children of large nodes are left for later, when
+// several threads can take them.
+void Tree::build(const Range& range, std::vector<Range>& later) {
+    constexpr std::size_t large = 4096;
+    const auto [node, first, last] = range;
+    Item* items = reinterpret_cast<Item*>(leaves_.get());
+    const std::size_t begin = first * leaf_size, end = std::min(last * leaf_size, count_);
+    Box box = nothing;
+    for (std::size_t i = begin; i < end; ++i) enlarge(box, items[i].at);
+    if (last - first == 1) {
+        Item mine[leaf_size];
+        std::fill(std::copy(items + begin, items + end, mine), mine + leaf_size,
+                  Item{{infinity, infinity, infinity}, -1});
+        Leaf& leaf = leaves_[first];
+        for (int i = 0; i < leaf_size; ++i) {
+            std::tie(leaf.x[i], leaf.y[i], leaf.z[i]) = std::tie(mine[i].at[0], mine[i].at[1], mine[i].at[2]);
+            leaf.index[i] = mine[i].index;
+        }
+        nodes_[node] = {box, 0, 0, static_cast<std::int32_t>(first)};
+        leaf_node_[first] = node;
+        return;
+    }
+    int axis = 0;
+    for (int a = 1; a < 3; ++a)
+        if (box.high[a] - box.low[a] > box.high[axis] - box.low[axis]) axis = a;
+    const std::size_t middle = first + (last - first) / 2;
+    std::nth_element(items + begin, items + middle * leaf_size, items + end,
+                     [axis](const Item& a, const Item& b) { return a.at[axis] < b.at[axis]; });
+    nodes_[node] = {box, items[middle * leaf_size].at[axis], axis, -1};
+    for (const Range& child : {Range{2 * node, first, middle}, Range{2 * node + 1, middle, last}}) {
+        if (last - first > large)
+            later.push_back(child);
+        else
+            build(child, later);
+    }
+}
+
+std::size_t Tree::leaf_of(const double* query) const {
+    std::size_t node = 1;
+    while (nodes_[node].leaf < 0) node = 2 * node + (query[nodes_[node].axis] >= nodes_[node].cut);
+    return static_cast<std::size_t>(nodes_[node].leaf);
+}
+
+void Tree::graph(int k, int threads, std::int32_t* indices, double* squared) const {
+    parallel_for(leaf_count_, 64, threads, [&](std::size_t begin, std::size_t end) {
+        Nearest sink(k);
+        for (std::size_t l = begin; l < end; ++l) {
+            const Leaf& leaf = leaves_[l];
+            Batch batch;
+            batch.start = l;
+            batch.own = true;
+            for (int i = 0; i < leaf_size && leaf.index[i] >= 0; ++i) {
+                const double point[3] = {leaf.x[i], leaf.y[i], leaf.z[i]};
+                batch.add(point, static_cast<std::size_t>(leaf.index[i]));
+            }
+            seek_nearest(*this, batch, sink);
+            for (int q = 0; q < batch.count; ++q) {
+                std::copy_n(sink.indices(q), k, indices + batch.row[q] * k);
+                if (squared) std::copy_n(sink.squared(q), k, squared + batch.row[q] * k);
+            }
+        }
+    });
+}
+
+// Sorts queries by the leaf they fall into, so that batches lie close together, and calls serve() on pieces of them.
+template <class Serve>
+void Tree::in_batches(const double* queries, std::size_t count, int threads, Serve&& serve) const {
+    std::vector<std::uint32_t> leaf(count), sorted(count);
+    parallel_for(count, 1 << 14, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) leaf[i] = static_cast<std::uint32_t>(leaf_of(queries + 3 * i));
+    });
+    std::vector<std::size_t> place(leaf_count_ + 1);
+    for (std::size_t i = 0; i < count; ++i) ++place[leaf[i] + 1];
+    for (std::size_t l = 0; l < leaf_count_; ++l) place[l + 1] += place[l];
+    for (std::size_t i = 0; i < count; ++i) sorted[place[leaf[i]]++] = static_cast<std::uint32_t>(i);
+    parallel_for(count, 64 * leaf_size, threads, [&](std::size_t begin, std::size_t end) {
+        std::vector<Batch> batches((end - begin + leaf_size - 1) / leaf_size);
+        for (std::size_t i = begin; i < end; ++i) {
+            Batch& batch = batches[(i - begin) / leaf_size];
+            if (!batch.count) batch.start = leaf[sorted[i]];
+            batch.add(queries + 3 * std::size_t{sorted[i]}, sorted[i]);
+        }
+        serve(batches);
+    });
+}
+
+void Tree::nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,
+                   double* squared) const {
+    in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
+        Nearest sink(k);
+        for (const Batch& batch : batches) {
+            seek_nearest(*this, batch, sink);
+            for (int q = 0; q < batch.count; ++q) {
+                std::copy_n(sink.indices(q), k, indices + batch.row[q] * k);
+                std::copy_n(sink.squared(q), k, squared + batch.row[q] * k);
+            }
+        }
+    });
+}
+
+void Tree::count_within(const double* queries, std::size_t count, double radius, int threads,
+                        std::int64_t* counts) const {
+    in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
+        Within sink(radius, true);
+        for (const Batch& batch : batches) {
+            seek_within(*this, batch, sink);
+            for (int q = 0; q < batch.count; ++q) counts[batch.row[q]] = sink.counts[q];
+        }
+    });
+}
+
+void Tree::within(const double* queries, std::size_t count, double radius, int threads, const std::int64_t* offsets,
+                  std::int32_t* indices, double* squared) const {
+    in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
+        Within sink(radius, false);
+        for (const Batch& batch : batches) {
+            seek_within(*this, batch, sink);
+            for (int q = 0; q < batch.count; ++q) {
+                std::int64_t place = offsets[batch.row[q]];
+                for (const auto& [distance, index] : sink.found[q]) {
+                    indices[place] = index;
+                    squared[place++] = distance;
+                }
+            }
+        }
+    });
+}
+
+void Tree::order(std::int32_t* indices) const {
+    for (std::size_t l = 0; l < leaf_count_; ++l)
+        for (int i = 0; i < leaf_size && leaves_[l].index[i] >= 0; ++i)
+            *indices++ = static_cast<std::int32_t>(leaves_[l].index[i]);
+}
+
+}  // namespace graphreg

@@ -1,0 +1,110 @@
+#include "voxels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "parallel.hpp"
+
+namespace graphreg {
+
+namespace {
+
+constexpr std::size_t grain = 1 << 16;
+
+struct Entry {
+    std::uint64_t key;
+    std::int32_t index;
+};
+
+// Spreads the lowest 21 bits so that two zeros follow each.
+std::uint64_t spread(std::uint64_t bits) {
+    bits = (bits | bits << 32) & 0x001f00000000ffffULL;
+    bits = (bits | bits << 16) & 0x001f0000ff0000ffULL;
+    bits = (bits | bits << 8) & 0x100f00f00f00f00fULL;
+    bits = (bits | bits << 4) & 0x10c30c30c30c30c3ULL;
+    return (bits | bits << 2) & 0x1249249249249249ULL;
+}
+
+// Stable radix sort. Every piece counts its digits, then writes to places that the counts of all pieces fix, so that the
+// order does not depend on the threads.
+void sort_by_key(std::vector<Entry>& entries, int threads) {
+    constexpr int digit_bits = 8;
+    constexpr std::size_t digits = 1 << digit_bits;
+    const std::size_t count = entries.size();
+    const std::size_t pieces = (count + grain - 1) / grain;
+    std::uint64_t used = 0;
+    for (const Entry& entry : entries) used |= entry.key;
+    std::vector<Entry> sorted(count);
+    std::vector<std::array<std::size_t, digits>> places(pieces);
+    const int bits = static_cast<int>(std::bit_width(used));
+    for (int low = 0; low < bits; low += digit_bits) {
+        auto digit = [low](const Entry& entry) { return (entry.key >> low) & (digits - 1); };
+        parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
+            auto& counts = places[begin / grain];
+            counts.fill(0);
+            for (std::size_t i = begin; i < end; ++i) ++counts[digit(entries[i])];
+        });
+        std::size_t place = 0;
+        for (std::size_t d = 0; d < digits; ++d)
+            for (auto& counts : places) place += std::exchange(counts[d], place);
+        parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
+            auto& next = places[begin / grain];
+            for (std::size_t i = begin; i < end; ++i) sorted[next[digit(entries[i])]++] = entries[i];
+        });
+        entries.swap(sorted);
+    }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> voxel_cells(const double* points, std::size_t count, double size, int threads,
+                                      std::int32_t* order) {
+    std::array<double, 3> low;
+    low.fill(std::numeric_limits<double>::infinity());
+    for (std::size_t i = 0; i < count; ++i)
+        for (int a = 0; a < 3; ++a) low[a] = std::min(low[a], points[3 * i + a]);
+    for (double& corner : low) corner = std::floor(corner / size);
+
+    std::vector<Entry> entries(count);
+    parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            std::uint64_t key = 0;
+            for (int a = 0; a < 3; ++a)
+                key |= spread(static_cast<std::uint64_t>(std::floor(points[3 * i + a] / size) - low[a])) << a;
+            entries[i] = {key, static_cast<std::int32_t>(i)};
+        }
+    });
+    sort_by_key(entries, threads);
+
+    std::vector<std::int64_t> starts;
+    for (std::size_t i = 0; i < count; ++i) {
+        order[i] = entries[i].index;
+        if (i == 0 || entries[i].key != entries[i - 1].key) starts.push_back(static_cast<std::int64_t>(i));
+    }
+    starts.push_back(static_cast<std::int64_t>(count));
+    return starts;
+}
+
+void voxel_means(const double* values, std::size_t width, const std::int32_t* order, const std::int64_t* starts,
+                 std::size_t cells, int threads, double* result) {
+    parallel_for(cells, 4096, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t cell = begin; cell < end; ++cell) {
+            // Relative to the first member, so that coordinates far from the origin lose nothing.
+            const double* first = values + static_cast<std::size_t>(order[starts[cell]]) * width;
+            double* out = result + cell * width;
+            std::fill_n(out, width, 0.0);
+            for (std::int64_t m = starts[cell] + 1; m < starts[cell + 1]; ++m) {
+                const double* member = values + static_cast<std::size_t>(order[m]) * width;
+                for (std::size_t f = 0; f < width; ++f) out[f] += member[f] - first[f];
+            }
+            const auto members = static_cast<double>(starts[cell + 1] - starts[cell]);
+            for (std::size_t f = 0; f < width; ++f) out[f] = first[f] + out[f] / members;
+        }
+    });
+}
+
+}  // namespace graphreg
