@@ -106,9 +106,10 @@ GRAPHREG_INLINE Vector cross(const Vector& a, const Vector& b) {
 
 GRAPHREG_INLINE double squared_length(const Vector& a) { return a.x * a.x + a.y * a.y + a.z * a.z; }
 
-// The eigenvector of the smallest eigenvalue and that eigenvalue over the trace. The trigonometric solution is exact to
-// rounding where the smallest eigenvalue stands apart, also when the other two are equal (a round, flat neighbourhood),
-// and the Rayleigh quotient squares away what error it has elsewhere.
+// The eigenvector of the smallest eigenvalue, and that eigenvalue over the trace. The trigonometric solution for the
+// eigenvalue is good to rounding where it stands apart, also when the other two are equal (a round, flat neighbourhood);
+// where it does not, its error grows, but the vector found with it has a Rayleigh quotient that is good again, and with
+// that one the vector is found anew.
 GRAPHREG_INLINE void plane_of(Symmetric a, double* normal, double* curvature) {
     normal[0] = normal[1] = normal[2] = *curvature = 0;
     const double trace = a.xx + a.yy + a.zz;
@@ -121,23 +122,26 @@ GRAPHREG_INLINE void plane_of(Symmetric a, double* normal, double* curvature) {
     if (p < 1e-14) return;
     const double det = dx * (dy * dz - a.yz * a.yz) - a.xy * (a.xy * dz - a.yz * a.xz) + a.xz * (a.xy * a.yz - dy * a.xz);
     const double half = std::clamp(det / (2 * p * p * p), -1.0, 1.0);
-    const double smallest = 1.0 / 3 + 2 * p * std::cos((std::acos(half) + 2 * std::numbers::pi) / 3);
-    const Vector r0{a.xx - smallest, a.xy, a.xz}, r1{a.xy, a.yy - smallest, a.yz}, r2{a.xz, a.yz, a.zz - smallest};
-    const Vector candidates[3] = {cross(r0, r1), cross(r0, r2), cross(r1, r2)};
-    Vector n = candidates[0];
-    for (const Vector& c : candidates)
-        if (squared_length(c) > squared_length(n)) n = c;
-    // The length is about (l1 - l0)(l2 - l0), in parts of the trace: without a second direction there is no plane.
-    const double length = std::sqrt(squared_length(n));
-    *curvature = std::max(smallest, 0.0);
-    if (length < 1e-12) return;
-    n = {n.x / length, n.y / length, n.z / length};
+    double smallest = 1.0 / 3 + 2 * p * std::cos((std::acos(half) + 2 * std::numbers::pi) / 3);
+    Vector n{};
+    for (int round = 0; round < 2; ++round) {
+        *curvature = std::clamp(smallest, 0.0, 1.0 / 3);
+        const Vector r0{a.xx - smallest, a.xy, a.xz}, r1{a.xy, a.yy - smallest, a.yz}, r2{a.xz, a.yz, a.zz - smallest};
+        const Vector candidates[3] = {cross(r0, r1), cross(r0, r2), cross(r1, r2)};
+        n = candidates[0];
+        for (const Vector& c : candidates)
+            if (squared_length(c) > squared_length(n)) n = c;
+        // About (l1 - l0)(l2 - l0), in parts of the trace: without a second direction there is no plane.
+        const double length = std::sqrt(squared_length(n));
+        if (length < 1e-12) return;
+        n = {n.x / length, n.y / length, n.z / length};
+        smallest = n.x * (a.xx * n.x + a.xy * n.y + a.xz * n.z) + n.y * (a.xy * n.x + a.yy * n.y + a.yz * n.z) +
+                   n.z * (a.xz * n.x + a.yz * n.y + a.zz * n.z);
+    }
+    *curvature = std::clamp(smallest, 0.0, 1.0 / 3);
     normal[0] = n.x;
     normal[1] = n.y;
     normal[2] = n.z;
-    const double quotient = n.x * (a.xx * n.x + a.xy * n.y + a.xz * n.z) + n.y * (a.xy * n.x + a.yy * n.y + a.yz * n.z) +
-                            n.z * (a.xz * n.x + a.yz * n.y + a.zz * n.z);
-    *curvature = std::clamp(quotient, 0.0, 1.0 / 3);
 }
 
 GRAPHREG_DISPATCHED

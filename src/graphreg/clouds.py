@@ -43,7 +43,9 @@ class Cloud:
         """The points at `rows` (a mask or indices), with their attributes."""
         chosen = self.points[rows]
         return Cloud(
-            chosen, np.ones(len(chosen), bool), {name: values[rows] for name, values in self.attributes.items()}
+            chosen,
+            np.ones(len(chosen), bool),
+            {name: values[rows] for name, values in self.attributes.items()},
         )
 
     def restore(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
@@ -114,15 +116,17 @@ def _as_numbers(value: Any, name: str) -> Floats:
         numbers = np.ascontiguousarray(array, dtype=np.float64)
     if mask is not None:
         numbers = np.where(mask, np.nan, numbers)
-    numbers = numbers.view()
-    numbers.flags.writeable = False
-    return numbers
+    guarded: Floats = numbers.view()
+    guarded.flags.writeable = False
+    return guarded
 
 
 def _finite_rows(points: Floats) -> Mask:
     with np.errstate(over="ignore", invalid="ignore"):
         all_finite = np.isfinite(points.sum())
-    return np.ones(len(points), bool) if all_finite else np.isfinite(points).all(axis=1)
+    if all_finite:
+        return np.ones(len(points), bool)
+    return np.asarray(np.isfinite(points).all(axis=1))
 
 
 def _shape_hint(shape: tuple[int, ...]) -> str:

@@ -48,7 +48,7 @@ class Graph:
 
     @property
     def k(self) -> int:
-        return self.neighbours.shape[1]
+        return int(self.neighbours.shape[1])
 
     @cached_property
     def weights(self) -> Floats:
@@ -58,12 +58,12 @@ class Graph:
     @cached_property
     def degrees(self) -> Floats:
         """(N,): d_i, the sum of the weights of each point."""
-        return self.weights.sum(axis=1)
+        return np.asarray(self.weights.sum(axis=1))
 
     @cached_property
     def isolated(self) -> NDArray[np.bool_]:
         """(N,): points with no neighbour nearer than tau_i: they have no row in A."""
-        return self.degrees == 0
+        return np.asarray(self.degrees == 0)
 
     def adjacency(self) -> csr_array[Any]:
         """W as a sparse matrix."""
@@ -93,9 +93,7 @@ class Graph:
         table = np.ascontiguousarray(values.reshape(len(values), -1))
         result = coefficients[-1] * table
         for coefficient in reversed(coefficients[:-1]):
-            shifted = _core.shift(
-                self.points, self.neighbours, self.order, self._shift_weights, result, self.threads
-            )
+            shifted = _core.shift(self.points, self.neighbours, self.order, self._shift_weights, result, self.threads)
             result = coefficient * table + shifted
         return result.reshape(values.shape)
 
@@ -108,7 +106,7 @@ class Graph:
 
         count, k = self.neighbours.shape
         rows = np.arange(0, count * k + 1, k)
-        matrix = csr_array((weights.ravel(), self.neighbours.ravel(), rows), shape=(count, count))
+        matrix = csr_array((weights.ravel(), self.neighbours.ravel(), rows), shape=(count, count), copy=True)
         matrix.eliminate_zeros()
         return matrix
 

@@ -36,9 +36,7 @@ def invariants(points: Any, k: int = 10, threads: int | None = None) -> Floats:
     return cloud.restore(invariants_of(neighbour_graph(cloud, k, threads)), np.nan)
 
 
-def normals(
-    points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, threads: int | None = None
-) -> Floats:
+def normals(points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, threads: int | None = None) -> Floats:
     """(N, 3): unit normals of the planes through each point and its k nearest neighbours.
 
     viewpoint  (3,): where the sensor stood; normals are turned towards it. Without one their sign is arbitrary.
@@ -64,7 +62,5 @@ def planes_of(graph: Graph) -> tuple[Floats, Floats]:
 def invariants_of(graph: Graph) -> Floats:
     """The features of `invariants` for the points of a graph."""
     found, curvature = planes_of(graph)
-    variation = _core.variation(
-        graph.points, graph.neighbours, graph.order, found, curvature, graph.threads
-    )
+    variation = _core.variation(graph.points, graph.neighbours, graph.order, found, curvature, graph.threads)
     return np.column_stack([variation, curvature])

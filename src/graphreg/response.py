@@ -2,8 +2,8 @@
 
     I(x_i) = |x_i - sum_j A_ij x_j|^2
 
-is what the Haar-like filter leaves of the coordinates: how far a point stands off the mean of its neighbours. It does not
-change under rigid motion, it is large at edges and corners, and largest for points that belong to no surface.
+is what the Haar-like filter leaves of the coordinates: how far a point stands off the mean of its neighbours. It does
+not change under rigid motion, it is large at edges and corners, and largest for points that belong to no surface.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ def voxel_downsample(points: Any, size: float, threads: int | None = None) -> Fl
           share their cells.
     """
     cloud = as_cloud(points, "points")
-    if not (np.isscalar(size) and np.isreal(size) and 0 < size < np.inf):
+    if not (isinstance(size, (int, float, np.integer, np.floating)) and 0 < size < np.inf):
         raise InputError(f"size: expected a positive length, got {size!r}")
     extent = float(np.ptp(cloud.points, axis=0).max())
     most = 2**_core.VOXEL_BITS
     if extent / size >= most - 1:
         raise InputError(
-            f"size: {size:g} would cut the cloud's extent of {extent:g} into {extent / size:.3g} cells, at most {most} are "
-            "possible; take a larger size, or first drop points that lie far away (graphreg.inliers)"
+            f"size: {size:g} would cut the cloud's extent of {extent:g} into {extent / size:.3g} cells, "
+            f"at most {most} are possible; take a larger size, or first drop points far away (graphreg.inliers)"
         )
     order, starts = _core.voxel_cells(cloud.points, float(size), thread_count(threads))
     return _core.voxel_means(cloud.points, order, starts, thread_count(threads))

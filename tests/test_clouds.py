@@ -1,0 +1,181 @@
+"""Whatever the caller has becomes points, or an error that says what it was."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphreg
+from graphreg.clouds import Floats, as_cloud
+
+POINTS = np.arange(36.0).reshape(12, 3) % 7
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "i1", "i4", "u8", ">f4", ">i2"])
+def test_any_real_dtype(dtype: str) -> None:
+    assert np.array_equal(as_cloud(POINTS.astype(dtype)).points, POINTS)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        POINTS.tolist(),
+        tuple(map(tuple, POINTS)),
+        np.asfortranarray(POINTS),
+        np.repeat(POINTS, 2, axis=0)[::2],
+        POINTS[::-1][::-1],
+        np.column_stack([POINTS, POINTS])[:, :3],
+        memoryview(POINTS),
+        SimpleNamespace(points=POINTS),
+        SimpleNamespace(points=POINTS.tolist()),
+        np.rec.fromarrays(POINTS.T, names="x,y,z"),
+        np.ma.MaskedArray(POINTS),
+    ],
+    ids=[
+        "list",
+        "tuple",
+        "fortran",
+        "stride",
+        "reversed",
+        "columns",
+        "buffer",
+        "object",
+        "object-list",
+        "record",
+        "masked",
+    ],
+)
+def test_any_layout(given: Any) -> None:
+    cloud = as_cloud(given)
+    assert np.array_equal(cloud.points, POINTS)
+    assert cloud.points.flags.c_contiguous
+    assert cloud.points.dtype == np.float64
+
+
+def test_rows_that_are_not_finite_are_dropped_and_counted() -> None:
+    dirty = POINTS.copy()
+    dirty[2, 1], dirty[5, 0], dirty[7, 2] = np.nan, np.inf, -np.inf
+    cloud = as_cloud(dirty)
+    good = np.delete(np.arange(12), [2, 5, 7])
+    assert cloud.dropped == 3
+    assert np.array_equal(cloud.points, POINTS[good])
+    assert np.array_equal(np.flatnonzero(cloud.kept), good)
+    restored = cloud.restore(cloud.points, np.nan)
+    assert np.array_equal(restored[good], POINTS[good])
+    assert np.isnan(restored[[2, 5, 7]]).all()
+
+
+def test_masked_rows_are_dropped() -> None:
+    masked = np.ma.MaskedArray(POINTS, mask=np.zeros_like(POINTS, bool))
+    masked[3, 1] = np.ma.masked
+    assert as_cloud(masked).dropped == 1
+
+
+def test_the_callers_array_stays_as_it_was() -> None:
+    rng = np.random.default_rng(0)
+    mine = rng.normal(size=(200, 3))
+    mine[17] = np.nan
+    before = mine.copy()
+    for function in (graphreg.intensity, graphreg.inliers, graphreg.invariants, graphreg.normals):
+        function(mine)
+    graphreg.resample(mine, 0.5)
+    graphreg.voxel_downsample(mine, 0.5)
+    assert np.array_equal(mine, before, equal_nan=True)
+    assert mine.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "NoneType"),
+        ("scan.ply", "str"),
+        (b"scan", "bytes"),
+        ({"x": 1}, "dict"),
+        (3.0, r"\(\)"),
+        ([], r"\(0,\)"),
+        (np.zeros((5, 2)), r"\(5, 2\)"),
+        (np.zeros((5, 4)), r"points\[:, :3\]"),
+        (np.zeros((3, 5)), r"points\.T"),
+        (np.zeros((4, 5, 3)), r"reshape"),
+        (np.zeros((5, 3), complex), "complex"),
+        (np.zeros((5, 3), "U4"), "<U4"),
+        (np.zeros((5, 3), "M8[s]"), "datetime64"),
+        (np.zeros((5, 3), bool), "bool"),
+        (np.zeros((5, 3), object), "object"),
+        ([[1, 2, 3], [4, 5]], "unequal"),
+        (lambda: None, "function"),
+    ],
+)
+def test_what_is_no_cloud_is_named(given: Any, told: str) -> None:
+    with pytest.raises(graphreg.InputError, match=rf"^scan: .*{told}"):
+        as_cloud(given, "scan")
+
+
+def test_too_few_points_are_counted() -> None:
+    with pytest.raises(graphreg.InputError, match="holds 0 points, but at least 1"):
+        as_cloud(np.zeros((0, 3)))
+    with pytest.raises(graphreg.InputError, match=r"holds 1 point \(1 more were not finite\), but at least 2"):
+        as_cloud([[0, 0, 0], [np.nan, 0, 0]], at_least=2)
+    for function in (graphreg.intensity, graphreg.inliers, graphreg.invariants, graphreg.normals):
+        with pytest.raises(graphreg.InputError, match="needs at least 11"):
+            function(np.zeros((10, 3)))
+
+
+def test_coordinates_too_large_to_square_are_refused() -> None:
+    with pytest.raises(graphreg.InputError, match="too large"):
+        as_cloud(np.full((20, 3), 1e200))
+
+
+def test_attributes_follow_their_points() -> None:
+    dirty = POINTS.copy()
+    dirty[4] = np.nan
+    cloud = as_cloud(dirty, attributes={"time": np.arange(12)})
+    assert np.array_equal(cloud.attributes["time"], np.delete(np.arange(12), 4))
+    chosen = cloud.select(np.array([0, 10]))
+    assert np.array_equal(chosen.attributes["time"], [0, 11])
+    with pytest.raises(graphreg.InputError, match="'time' has 3 rows for 12 points"):
+        as_cloud(POINTS, attributes={"time": np.arange(3)})
+
+
+@pytest.mark.parametrize(
+    "cloud",
+    [
+        np.zeros((50, 3)),
+        np.ones((50, 3)) * 1e7,
+        np.outer(np.arange(50.0), [1, 2, 3]),
+        np.repeat([[0.0, 0, 0], [1, 1, 1]], 25, axis=0),
+        np.column_stack([np.meshgrid(*[np.arange(8.0)] * 2)[0].ravel(), np.arange(64) % 8, np.zeros(64)]),
+        np.vstack([np.random.default_rng(0).normal(size=(49, 3)) * 1e-3, [[1e7, 1e7, 1e7]]]),
+        np.random.default_rng(0).normal(size=(50, 3)) * 1e100,
+        np.random.default_rng(0).normal(size=(50, 3)) * 1e-160,
+    ],
+    ids=[
+        "one-place",
+        "one-far-place",
+        "line",
+        "two-places",
+        "repeated-plane",
+        "lone-far-point",
+        "huge",
+        "tiny",
+    ],
+)
+def test_odd_clouds_give_finite_answers_or_say_isolated(cloud: Floats) -> None:
+    response = graphreg.intensity(cloud)
+    assert response.shape == (len(cloud),)
+    assert not np.isnan(response).any()
+    assert (response >= 0).all()
+    kept = graphreg.inliers(cloud)
+    assert kept.dtype == bool
+    assert np.isfinite(graphreg.invariants(cloud)).all()
+    lengths = np.linalg.norm(graphreg.normals(cloud), axis=1)
+    assert ((np.abs(lengths - 1) < 1e-12) | (lengths == 0)).all()
+    assert len(graphreg.resample(cloud, 0.5, alpha=None)) == 25 + 7 * (len(cloud) == 64)
+
+
+def test_points_in_one_place_or_on_a_line_are_no_outliers() -> None:
+    assert graphreg.inliers(np.zeros((50, 3))).all()
+    assert not graphreg.normals(np.outer(np.arange(50.0), [1, 2, 3])).any()

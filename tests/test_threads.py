@@ -1,0 +1,82 @@
+"""The same bits for any number of threads, several callers at once, and Ctrl-C."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import graphreg
+from drawn import KINDS, Floats, make_cloud
+
+
+def everything(points: Floats, threads: int) -> list[bytes]:
+    graph = graphreg.neighbour_graph(points, 10, threads)
+    results = (
+        graph.neighbours,
+        graph.weights,
+        graph.filter(points, (0.5, -1.0, 0.25)),
+        graphreg.intensity(points, threads=threads),
+        graphreg.inliers(points, threads=threads),
+        graphreg.invariants(points, threads=threads),
+        graphreg.normals(points, threads=threads),
+        graphreg.resample(points, 0.2, method="proportional", threads=threads),
+        graphreg.voxel_downsample(points, 0.01, threads),
+    )
+    return [np.ascontiguousarray(result).tobytes() for result in results]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
+    points = make_cloud(kind, 150_000, 1)
+    expected = everything(points, 1)
+    for threads in (2, 3, 8):
+        assert everything(points, threads) == expected
+
+
+def test_callers_in_several_threads_do_not_meet() -> None:
+    points = [make_cloud(kind, 5_000, 2) for kind in KINDS]
+    expected = [everything(p, 1) for p in points]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda p: everything(p, 2), points * 4)) == expected * 4
+
+
+def test_others_run_while_a_kernel_works() -> None:
+    points = make_cloud("surface", 400_000, 1)
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    graphreg.neighbour_graph(points, threads=1)
+    seen = ticks
+    done.set()
+    ticker.join()
+    assert seen > 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
+def test_ctrl_c_ends_a_long_call() -> None:
+    script = (
+        "import numpy as np, graphreg, signal, threading, os\n"
+        "points = np.random.default_rng(0).normal(size=(1_500_000, 3))\n"
+        "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n"
+        "    while True: graphreg.neighbour_graph(points, 30, threads=1)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('stopped')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "stopped\n", done.stderr
+    assert done.returncode == 0

@@ -1,0 +1,67 @@
+"""What the kernels compute, written again in numpy without a thought for speed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def squared_distances(a: Floats, b: Floats) -> Floats:
+    d = a[:, None, :] - b[None, :, :]
+    squared: Floats = d[..., 0] * d[..., 0] + d[..., 1] * d[..., 1] + d[..., 2] * d[..., 2]
+    return squared
+
+
+def nearest(points: Floats, queries: Floats, k: int, own: bool = False) -> tuple[NDArray[np.int64], Floats]:
+    squared = squared_distances(queries, points)
+    if own:
+        np.fill_diagonal(squared, np.inf)
+    index = np.broadcast_to(np.arange(len(points)), squared.shape)
+    order = np.lexsort((index, squared), axis=1)[:, :k]
+    return order, np.take_along_axis(squared, order, axis=1)
+
+
+def edge_weights(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
+    offsets = points[neighbours] - points[:, None]
+    squared = (offsets**2).sum(-1)
+    tau = squared[:, -1:]
+    with np.errstate(invalid="ignore"):
+        weights = np.where(squared < tau, np.exp(-2 * squared / tau), 0.0)
+    return np.where(squared == 0, 1.0, weights)
+
+
+def intensity(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
+    weights = edge_weights(points, neighbours)
+    degrees = weights.sum(1)
+    offsets = points[:, None] - points[neighbours]
+    with np.errstate(invalid="ignore"):
+        left = (weights[..., None] * offsets).sum(1) / degrees[:, None]
+    return np.where(degrees > 0, (left**2).sum(1), np.inf)
+
+
+def planes(points: Floats, neighbours: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    """Normals, curvature, and the three eigenvalues as shares of their sum."""
+    members = np.concatenate([np.zeros((len(points), 1, 3)), points[neighbours] - points[:, None]], axis=1)
+    centred = members - members.mean(1, keepdims=True)
+    covariance = np.einsum("nki,nkj->nij", centred, centred)
+    values, vectors = np.linalg.eigh(covariance)
+    shares = values / np.maximum(values.sum(1, keepdims=True), np.finfo(float).tiny)
+    return vectors[:, :, 0], np.clip(shares[:, 0], 0, None), shares
+
+
+def variation(
+    points: Floats, neighbours: NDArray[np.int64], normals: Floats, curvature: Floats
+) -> tuple[Floats, Floats]:
+    weights = edge_weights(points, neighbours)
+    here, there = normals[:, None], normals[neighbours]
+    turn = np.minimum(((here - there) ** 2).sum(-1), ((here + there) ** 2).sum(-1))
+    bend = (curvature[:, None] - curvature[neighbours]) ** 2
+    return (weights * (turn + bend)).sum(1), (np.sqrt(weights) * turn).sum(1)
+
+
+def voxel_means(points: Floats, size: float) -> Floats:
+    cells = np.floor(points / size).astype(np.int64)
+    _, which = np.unique(cells, axis=0, return_inverse=True)
+    return np.stack([points[which.ravel() == c].mean(0) for c in range(which.max() + 1)])
