@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #if defined(_MSC_VER) && !defined(__clang__)
-#error "graphreg needs GCC or Clang; on Windows build with the ClangCL toolset: CMAKE_GENERATOR_TOOLSET=ClangCL"
+#error "graphreg needs GCC or Clang"
 #endif
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
@@ -19,8 +19,9 @@
 
 namespace graphreg {
 
-// Four numbers that are worked on at once, on any processor.
-typedef double Four __attribute__((vector_size(32)));
-typedef std::int64_t FourIntegers __attribute__((vector_size(32)));
+// Four numbers that are worked on at once, on any processor. Their alignment is spelt out: by default it is another one in
+// code for another instruction set.
+typedef double Four __attribute__((vector_size(32), aligned(32)));
+typedef std::int64_t FourIntegers __attribute__((vector_size(32), aligned(32)));
 
 }  // namespace graphreg
