@@ -1,7 +1,7 @@
 """Theorem 1 and Theorem 2: no rigid motion changes the response intensity, nor V_g. Held to what float64 allows.
 
 Moving a cloud rounds its coordinates: by `rounding` below, a few units in the last place of the largest. That is all
-that may be seen of the motion, so every tolerance here is a multiple of it, derived from the formula that it goes through.
+that may be seen of the motion, so every tolerance here is a multiple of it, derived from the formula it goes through.
 Where two distances are equal but for rounding, the k nearest neighbours themselves are not determined: such points are
 left out, and counted, so that a cloud that consists of them does not pass for a proof.
 """
@@ -62,8 +62,8 @@ def assert_theorem_2(points: Floats, motion: Floats) -> None:
     assert usable.mean() > 0.1
     before, after = graphreg.invariants(points), graphreg.invariants(moved(motion, points))
     # Offsets are off by 2 sqrt(3) roundings of at most tau, the covariance relative to its trace by twice K times that,
-    # and the normal by that over the gap. V_g sums K differences of two normals (at most 2 in square), each off by twice as
-    # much, and weights off by 8 offsets each.
+    # and the normal by that over the gap. V_g sums K differences of two normals (at most 2 in square), each off by twice
+    # as much, and weights off by 8 offsets each.
     offset = 2 * np.sqrt(3) * rounding / tau
     scatter = 1 / np.maximum(_relative_scatter(points, index, tau), 1e-12)
     plane = 2 * K * offset * scatter / np.maximum(gap, 0.01) + 64 * np.finfo(float).eps / np.maximum(gap, 0.01) ** 2

@@ -1,0 +1,51 @@
+"""The command line: one file a command. Exit status: 0 done, 2 bad input or usage, 130 interrupted."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from graphreg import __version__
+from graphreg.cli.bench import bench
+from graphreg.cli.clean import clean
+from graphreg.cli.demo import demo
+
+app = typer.Typer(
+    help="Point-cloud registration by graph signal processing and rigid-body dynamics.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(clean)
+app.command()(demo)
+app.command()(bench)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"graphreg {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; what the user did wrong is told in one line, without a traceback."""
+    from graphreg.errors import InputError, MissingExtraError
+
+    try:
+        app()
+    except (InputError, MissingExtraError, OSError, MemoryError) as problem:
+        typer.echo(f"graphreg: {problem or type(problem).__name__}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("graphreg: interrupted", err=True)
+        sys.exit(130)

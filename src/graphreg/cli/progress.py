@@ -1,0 +1,33 @@
+"""Progress bars on standard error, only where a person looks on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for bytes: call it with how many are done, of how many."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+
+        def show(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield show
+
+
+def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """A bar over a known number of items."""
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, what, total, console=Console(stderr=True), transient=True)
