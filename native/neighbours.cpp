@@ -71,51 +71,71 @@ public:
     alignas(64) double bound[leaf_size];
 
     explicit Nearest(int k)
-        : k_(k), room_((2 * k_ + 2 * leaf_size + 7) / 8 * 8), distances_(leaf_size * room_), indices_(leaf_size * room_),
-          old_distances_(room_), old_indices_(room_), rank_(room_) {}
+        : k_(k), slack_(std::max<std::size_t>(k_ / 2, 8)), room_((k_ + slack_ + leaf_size + 7) / 8 * 8), rank_(room_) {
+        for (auto& list : lists_)
+            for (auto& half : list.halves) half = {std::vector<double>(room_), std::vector<std::int32_t>(room_)};
+    }
 
     GRAPHREG_INLINE void begin(int count) {
         for (int q = 0; q < leaf_size; ++q) {
             bound[q] = q < count ? farthest : -1.0;
-            held_[q] = 0;
+            lists_[q].held = 0;
         }
     }
 
     GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
-        double* d = distances_.data() + q * room_;
-        std::int32_t* n = indices_.data() + q * room_;
+        List& list = lists_[q];
+        double* d = list.now().squared.data();
+        std::int32_t* n = list.now().indices.data();
         const double limit = bound[q];
-        std::size_t held = held_[q];
+        std::size_t held = list.held;
         for (int i = 0; i < leaf_size; ++i) {
             d[held] = distance[i];
             n[held] = static_cast<std::int32_t>(index[i]);
             held += distance[i] <= limit;
         }
-        held_[q] = held;
-        if ((limit == farthest && held >= k_) || held + leaf_size > room_ || held > k_ + 2 * leaf_size - 10) thin(q);
+        list.held = held;
+        if ((limit == farthest && held >= k_) || held > k_ + slack_) thin(q);
     }
 
     GRAPHREG_INLINE void finish(int count) {
         for (int q = 0; q < count; ++q) thin(q);
     }
 
-    const std::int32_t* indices(int q) const { return indices_.data() + q * room_; }
-    const double* squared(int q) const { return distances_.data() + q * room_; }
+    const std::int32_t* indices(int q) const { return lists_[q].now().indices.data(); }
+    const double* squared(int q) const { return lists_[q].now().squared.data(); }
 
 private:
+    struct Half {
+        std::vector<double> squared;
+        std::vector<std::int32_t> indices;
+    };
+
+    // Candidates of one query. Thinning moves them from one half into the other.
+    struct List {
+        Half halves[2];
+        int side = 0;
+        std::size_t held = 0;
+
+        Half& now() { return halves[side]; }
+        const Half& now() const { return halves[side]; }
+    };
+
     static constexpr std::size_t few = 96;  // up to so many, counting beats sorting
 
     GRAPHREG_INLINE void thin(int q) {
-        double* d = distances_.data() + q * room_;
-        std::int32_t* n = indices_.data() + q * room_;
-        const std::size_t held = held_[q];
-        if (held > few || !thin_by_counting(d, n, held)) thin_by_sorting(d, n, held);
-        held_[q] = std::min(held, k_);
-        if (held >= k_) bound[q] = d[k_ - 1];
+        List& list = lists_[q];
+        Half &from = list.halves[list.side], &to = list.halves[1 - list.side];
+        if (list.held > few || !counted(from, to, list.held)) sorted(from, to, list.held);
+        list.side = 1 - list.side;
+        if (list.held >= k_) bound[q] = to.squared[k_ - 1];
+        list.held = std::min(list.held, k_);
     }
 
-    // Puts each candidate at the place that is the number of nearer ones. False, and nothing done, if two are as near.
-    GRAPHREG_INLINE bool thin_by_counting(double* d, std::int32_t* n, std::size_t held) {
+    // Puts each candidate at the place that is the number of nearer ones. False where two are equally near.
+    GRAPHREG_INLINE bool counted(Half& from, Half& to, std::size_t held) {
+        double* d = from.squared.data();
+        std::int64_t* rank = rank_.data();
         const std::size_t padded = (held + 7) / 8 * 8;
         for (std::size_t i = held; i < padded; ++i) d[i] = infinity;
         for (std::size_t i = 0; i < padded; i += 8) {
@@ -128,38 +148,34 @@ private:
                 nearer_a -= other < a;
                 nearer_b -= other < b;
             }
-            std::memcpy(rank_.data() + i, &nearer_a, sizeof nearer_a);
-            std::memcpy(rank_.data() + i + 4, &nearer_b, sizeof nearer_b);
+            std::memcpy(rank + i, &nearer_a, sizeof nearer_a);
+            std::memcpy(rank + i + 4, &nearer_b, sizeof nearer_b);
         }
-        std::memcpy(old_distances_.data(), d, padded * sizeof *d);
-        std::memcpy(old_indices_.data(), n, padded * sizeof *n);
-        std::int64_t sum = 0;
+        const std::int32_t* n = from.indices.data();
+        double* d_to = to.squared.data();
+        std::int32_t* n_to = to.indices.data();
+        std::size_t sum = 0;
         for (std::size_t i = 0; i < held; ++i) {
-            d[rank_[i]] = old_distances_[i];
-            n[rank_[i]] = old_indices_[i];
-            sum += rank_[i];
+            const auto place = static_cast<std::size_t>(rank[i]);
+            d_to[place] = d[i];
+            n_to[place] = n[i];
+            sum += place;
         }
-        if (sum == static_cast<std::int64_t>(held * (held - (held > 0)) / 2)) return true;
-        std::memcpy(d, old_distances_.data(), held * sizeof *d);
-        std::memcpy(n, old_indices_.data(), held * sizeof *n);
-        return false;
+        return 2 * sum + held == held * held;
     }
 
-    void thin_by_sorting(double* d, std::int32_t* n, std::size_t held) {
+    void sorted(const Half& from, Half& to, std::size_t held) {
         pairs_.resize(held);
-        for (std::size_t i = 0; i < held; ++i) pairs_[i] = {d[i], n[i]};
-        std::partial_sort(pairs_.begin(), pairs_.begin() + static_cast<std::ptrdiff_t>(std::min(held, k_)),
-                          pairs_.end());
-        for (std::size_t i = 0; i < std::min(held, k_); ++i) std::tie(d[i], n[i]) = pairs_[i];
+        for (std::size_t i = 0; i < held; ++i) pairs_[i] = {from.squared[i], from.indices[i]};
+        const std::size_t kept = std::min(held, k_);
+        std::partial_sort(pairs_.begin(), pairs_.begin() + static_cast<std::ptrdiff_t>(kept), pairs_.end());
+        for (std::size_t i = 0; i < kept; ++i) std::tie(to.squared[i], to.indices[i]) = pairs_[i];
     }
 
     std::size_t k_;
+    std::size_t slack_;  // so many more than k are gathered before they are thinned out
     std::size_t room_;
-    std::size_t held_[leaf_size];
-    std::vector<double> distances_;
-    std::vector<std::int32_t> indices_;
-    std::vector<double> old_distances_;
-    std::vector<std::int32_t> old_indices_;
+    List lists_[leaf_size];
     std::vector<std::int64_t> rank_;
     std::vector<std::pair<double, std::int32_t>> pairs_;
 };

@@ -62,8 +62,8 @@ def assert_theorem_2(points: Floats, motion: Floats) -> None:
     assert usable.mean() > 0.1
     before, after = graphreg.invariants(points), graphreg.invariants(moved(motion, points))
     # Offsets are off by 2 sqrt(3) roundings of at most tau, the covariance relative to its trace by twice K times that,
-    # and the normal by that over the gap. V_g sums K differences of two normals (at most 2 in square), each off by twice
-    # as much, and weights off by 8 offsets each.
+    # and the normal by that over the gap. V_g sums K differences of two normals (at most 2 in square), each off by
+    # twice as much, and weights off by 8 offsets each.
     offset = 2 * np.sqrt(3) * rounding / tau
     scatter = 1 / np.maximum(_relative_scatter(points, index, tau), 1e-12)
     plane = 2 * K * offset * scatter / np.maximum(gap, 0.01) + 64 * np.finfo(float).eps / np.maximum(gap, 0.01) ** 2
