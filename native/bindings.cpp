@@ -24,4 +24,5 @@ NB_MODULE(_core, module) {
             // PyErr_CheckSignals has already set KeyboardInterrupt, or what the user's handler raised.
         }
     });
+    graphreg::bind_text(module);
 }

@@ -6,4 +6,6 @@
 
 namespace graphreg {
 
+void bind_text(nanobind::module_& module);
+
 }  // namespace graphreg
