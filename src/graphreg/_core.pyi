@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
 
 def parse_table(
-    data: Buffer,
+    data: bytes | NDArray[np.uint8],
     start: int,
     rows: int,
     kinds: str,
@@ -17,10 +16,10 @@ def parse_table(
     comments: bool = False,
     prefix: str = "",
 ) -> tuple[NDArray[np.float64], int]:
-    """Numbers from the lines of a text: a table of at most `rows` rows (all there are where negative), and where the
-    first line begins that was not taken. It came too short because of that line, if it is a whole one.
+    """Numbers from the lines of a text: a table of at most `rows` rows (all there are where negative), and where
+    the first line begins that was not taken. If that is a whole line, it does not fit.
 
-    kinds      one letter a column: f number; i, u 64-bit integer (view the column so); - left out; l a list, left out
+    kinds      one letter a column: f number; i, u 64-bit integer (view the column so); - and l (a list) left out
     delimiter  none: blanks; else this letter, and an empty number is nan
     exact      nothing may follow the last column
     comments   # and // begin a comment
@@ -28,14 +27,19 @@ def parse_table(
     """
 
 def pack_records(
-    data: Buffer, start: int, rows: int, parts: Sequence[tuple[int, int, int, bool]], *, big_endian: bool
+    data: bytes | NDArray[np.uint8],
+    start: int,
+    rows: int,
+    parts: Sequence[tuple[int, int, int, bool]],
+    *,
+    big_endian: bool,
 ) -> tuple[NDArray[np.uint8], int]:
-    """The fixed-size bytes of each of `rows` records that hold lists, side by side, and where the last one ends.
+    """The fixed-size bytes of each of `rows` records that hold lists, side by side, and where the last ends.
 
-    parts      in the order of the record: fixed bytes, then a list: bytes of its length (0: no list), bytes of an
-               item, whether the length is signed
+    parts      in the order of the record: fixed bytes, then a list: bytes of its length (0: no list), bytes of
+               an item, whether the length is signed
     Fewer rows come back where the data end early or a length is negative.
     """
 
-def lzf_decode(data: Buffer, size: int) -> NDArray[np.uint8]:
+def lzf_decode(data: bytes | NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     """The `size` bytes that LZF data stand for; ValueError where they do not."""
