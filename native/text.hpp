@@ -41,6 +41,35 @@ inline bool parse_double_slowly(std::string_view text, double& value) {
     return stop == terminated.c_str() + terminated.size() && !terminated.empty();
 }
 
+// Digits with a point somewhere, as most scans have them. Where the digits are a whole number below 2^53 and the power
+// of ten is at most 22, both are exact in double, so their one division rounds correctly (Clinger 1990).
+inline bool parse_decimal_quickly(std::string_view text, double& value) {
+    static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const bool negative = !text.empty() && text.front() == '-';
+    if (negative) text.remove_prefix(1);
+    if (text.size() > 19 || text.empty()) return false;  // so the digits cannot overflow
+    std::uint64_t digits = 0;
+    std::size_t count = 0, decimals = 0;
+    bool point = false;
+    for (const char c : text) {
+        const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+        if (digit <= 9) {
+            digits = digits * 10 + digit;
+            ++count;
+            decimals += point;
+        } else if (c == '.' && !point) {
+            point = true;
+        } else {
+            return false;
+        }
+    }
+    if (count == 0 || digits >= (std::uint64_t{1} << 53)) return false;
+    value = static_cast<double>(digits) / powers[decimals];
+    if (negative) value = -value;
+    return true;
+}
+
 // The whole of `text` is one number: digits, exponent, sign (also +), nan, inf. Too large is infinite, too small is 0.
 inline bool parse_number(std::string_view text, double& value) {
     if (!text.empty() && text.front() == '+') {
@@ -48,6 +77,7 @@ inline bool parse_number(std::string_view text, double& value) {
         if (!text.empty() && (text.front() == '-' || text.front() == '+')) return false;
     }
     if (text.empty() || static_cast<unsigned char>(text.front()) <= ' ') return false;
+    if (parse_decimal_quickly(text, value)) return true;
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (stop != text.data() + text.size()) return false;

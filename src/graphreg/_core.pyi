@@ -16,10 +16,10 @@ def parse_table(
     comments: bool = False,
     prefix: str = "",
 ) -> tuple[NDArray[np.float64], int]:
-    """Numbers from the lines of a text: a table of at most `rows` rows (all there are where negative), and where
-    the first line begins that was not taken. If that is a whole line, it does not fit.
+    """Numbers from the lines of a text: a table of at most `rows` rows (all there are where negative), and
+    where the first line begins that was not taken. If that is a whole line, it does not fit.
 
-    kinds      one letter a column: f number; i, u 64-bit integer (view the column so); - and l (a list) left out
+    kinds      a letter a column: f number; i, u 64-bit integer (view the column so); - and l (list) left out
     delimiter  none: blanks; else this letter, and an empty number is nan
     exact      nothing may follow the last column
     comments   # and // begin a comment
@@ -34,9 +34,9 @@ def pack_records(
     *,
     big_endian: bool,
 ) -> tuple[NDArray[np.uint8], int]:
-    """The fixed-size bytes of each of `rows` records that hold lists, side by side, and where the last ends.
+    """The fixed-size bytes of each of `rows` records that hold lists, and where the last ends.
 
-    parts      in the order of the record: fixed bytes, then a list: bytes of its length (0: no list), bytes of
+    parts      in the order of the record: fixed bytes, then a list: its length in bytes (0: none), bytes of
                an item, whether the length is signed
     Fewer rows come back where the data end early or a length is negative.
     """

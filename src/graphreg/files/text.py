@@ -111,7 +111,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
 
 
 def write_csv(sink: Sink, cloud: Cloud) -> None:
-    """A header line, then x,y,z and the attributes. Whole numbers beyond 2^53 are written, but read as float64."""
+    """A header line, then x,y,z and the attributes. Reading gives all of them as float64."""
     extra = {name.replace(",", "_"): values for name, values in flat_columns(cloud).items()}
     sink.file.write((",".join(["x", "y", "z", *extra]) + "\n").encode())
     write_lines(sink, cloud, ",".join(["{!r}"] * (3 + len(extra))), list(extra.values()))
