@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud, Floats
+from graphreg.files import laz
 from graphreg.files.sink import Sink, flat_columns
 from graphreg.files.source import Source, guarded, library
 
@@ -26,7 +27,7 @@ def read(source: Source) -> Cloud:
     found = 0
     with guarded(source):
         # The parallel one sets memory aside for whatever the chunk table says.
-        reader = laspy.open(source.path, laz_backend=laspy.LazBackend.Lazrs)
+        reader = laspy.open(source.path, laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False)
     with reader:
         while found < count:
             with guarded(source):
@@ -60,17 +61,18 @@ def _check_header(source: Source) -> int:
         or data > source.size
     ):
         source.fail("has a damaged LAS header")
+    scale_and_offset = struct.unpack_from("<6d", start, 131)
+    if not np.isfinite(scale_and_offset).all() or 0 in scale_and_offset[:3]:
+        source.fail("its header holds a scale or an offset that is no number to use")
     if records * 54 > data - size:
         source.fail(f"says it has {records} variable-length records, which do not fit before its points")
     if minor == 4:
-        place, further = struct.unpack_from("<QI", start, 235)
         count = struct.unpack_from("<Q", start, 247)[0]
-        if further and (place > source.size or further * 60 > source.size - place):
-            source.fail(f"says it has {further} extended records, which do not fit behind its points")
     if count == 0:
         source.fail("holds no points")
     if kind & 0xC0:
         source.check_unfolding(count * width, "points")
+        laz.check(source, size, records, data, width, count)
     elif width and count > (source.size - data) // width:
         source.fail(f"says it holds {count} points but ends after {(source.size - data) // width}")
     return int(count)

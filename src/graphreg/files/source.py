@@ -85,13 +85,17 @@ class Source:
             pass
         return self._text[self._at : self._at + count]
 
-    def tail(self, count: int) -> bytes:
-        """The last bytes of the file, wherever reading has come to."""
+    def at(self, place: int, count: int) -> bytes:
+        """Bytes from anywhere in the file, without moving on."""
+        if not 0 <= place <= self.size - count:
+            self.fail(f"says that something lies at byte {place}, but has only {self.size}")
         here = self._file.tell()
-        self._file.seek(max(self.size - count, 0))
-        end = self._file.read(count)
+        self._file.seek(place)
+        found = self._file.read(count)
         self._file.seek(here)
-        return end
+        if len(found) < count:
+            self.fail("ends too early")
+        return found
 
     def take(self, count: int, what: str) -> bytes:
         """The next `count` bytes."""

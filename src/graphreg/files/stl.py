@@ -21,7 +21,8 @@ def read(source: Source) -> Cloud:
             source.records(TRIANGLE, triangles, "triangles")["corners"].reshape(-1, 3).astype(np.float64)
         )
     elif start.lstrip()[:5].lower() == b"solid":
-        if b"endsolid" not in source.tail(1000).lower():
+        end = min(1000, source.size)
+        if b"endsolid" not in source.at(source.size - end, end).lower():
             source.fail("ends before its endsolid")
         corners = source.table(-1, "fff", "corners", prefix="vertex")
         if len(corners) % 3:
