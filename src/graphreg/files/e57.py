@@ -107,7 +107,8 @@ def _dtype(libe57: Any, node: Any) -> np.dtype[Any] | None:
         return np.dtype(np.float32 if node.precision() == libe57.E57_SINGLE else np.float64)
     if isinstance(node, libe57.ScaledIntegerNode):
         return np.dtype(np.float64)
-    return np.dtype(np.int64) if isinstance(node, libe57.IntegerNode) else None
+    # Not int64: the library takes numpy's letter for it, l, to be 32 bits wide.
+    return np.dtype(np.longlong) if isinstance(node, libe57.IntegerNode) else None
 
 
 def _place(source: Source, scan: Any, columns: dict[str, NDArray[Any]]) -> Floats:
