@@ -10,7 +10,9 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from graphreg import files
 
 
 def text(path: Path, points: int, grid: int) -> Path:
-    """Like a Stanford range scan: short decimals, a blank at the end of each line, perhaps a grid of lists after."""
+    """Like a Stanford range scan: short decimals, a blank at the end of each line, perhaps a grid of lists."""
     rng = np.random.default_rng(0)
     header = ["ply", "format ascii 1.0", "obj_info is_cyberware_data 1", f"element vertex {points}"]
     header += [f"property float {axis}" for axis in "xyz"]
@@ -39,14 +41,17 @@ def binary(path: Path, points: int) -> Path:
     return path
 
 
-def seconds(call: Callable[[], object]) -> float:
+def seconds(read: Callable[[str], object], path: Path) -> float:
     start = time.perf_counter()
-    call()
+    read(str(path))
     return time.perf_counter() - start
 
 
 def main() -> None:
-    import open3d  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    open3d: Any = import_module("open3d")
+
+    def read_with_open3d(path: str) -> object:
+        return np.asarray(open3d.io.read_point_cloud(path).points)
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=41)
@@ -61,13 +66,7 @@ def main() -> None:
         }
         for name, path in cases.items():
             rounds = max(repeats // 8, 3) if path.stat().st_size > 10_000_000 else repeats
-            times = [
-                (
-                    seconds(lambda path=path: files.read(path)),
-                    seconds(lambda path=path: np.asarray(open3d.io.read_point_cloud(str(path)).points)),
-                )
-                for _ in range(rounds)
-            ]
+            times = [(seconds(files.read, path), seconds(read_with_open3d, path)) for _ in range(rounds)]
             ours, theirs = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
             print(f"{name:34} {ours:12.2f} {theirs:12.2f} {ours / theirs:7.2f}")
 

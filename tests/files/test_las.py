@@ -15,7 +15,7 @@ from graphreg.files import read_cloud, write
 
 laspy: Any = pytest.importorskip("laspy")
 
-POINTS = np.random.default_rng(0).uniform(0, 100, (500, 3)).round(3) + [32_500_000, 5_700_000, 50]
+POINTS = np.random.default_rng(0).uniform(0, 100, (500, 3)).round(3) + np.array([32_500_000, 5_700_000, 50])
 
 
 def save(path: Path, kind: int, version: str) -> Path:

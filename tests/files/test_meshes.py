@@ -114,8 +114,12 @@ def test_off(tmp_path: Path, text: str) -> None:
 def test_off_with_normals_and_colours(tmp_path: Path) -> None:
     cloud = read_cloud(save(tmp_path, "a.off", "CNOFF\n1 0 0\n1 2 3 0 0 1 255 128 0\n"))
     assert {name: v.tolist() for name, v in cloud.attributes.items()} == {
-        **{"nx": [0], "ny": [0], "nz": [1]},
-        **{"red": [255], "green": [128], "blue": [0]},
+        "nx": [0],
+        "ny": [0],
+        "nz": [1],
+        "red": [255],
+        "green": [128],
+        "blue": [0],
     }
 
 
@@ -149,5 +153,5 @@ def test_kitti(tmp_path: Path) -> None:
 
 def test_kitti_does_not_spoil_coordinates_of_a_national_grid(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"rounds them by 0\.3"):
-        write(tmp_path / "a.bin", np.random.default_rng(0).normal(size=(9, 3)) + [4e5, 5e6, 0])
+        write(tmp_path / "a.bin", np.random.default_rng(0).normal(size=(9, 3)) + np.array([4e5, 5e6, 0]))
     assert not list(tmp_path.iterdir())

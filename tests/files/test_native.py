@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
 
@@ -201,7 +202,5 @@ def test_lzf_unfolds_as_its_twin_does(pieces: list[bytes | tuple[int, int]]) -> 
 
 @given(st.binary(max_size=200), st.integers(0, 20_000))
 def test_lzf_survives_anything(data: bytes, size: int) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         assert len(lzf_decode(data, size)) == size
-    except ValueError:
-        pass

@@ -49,7 +49,16 @@ def test_every_type_in_every_byte_order(tmp_path: Path, order: str) -> None:
     cloud = read_cloud(save(tmp_path, header, data, f"binary_{order}_endian"))
     assert cloud.points.tolist() == [[1, 2, 3]]
     assert [cloud.attributes[f"p{i}"][0] for i in range(16)] == values
-    assert [cloud.attributes[f"p{i}"].dtype.str[1:] for i in range(8)] == "i1 u1 i2 u2 i4 u4 f4 f8".split()
+    assert [cloud.attributes[f"p{i}"].dtype.str[1:] for i in range(8)] == [
+        "i1",
+        "u1",
+        "i2",
+        "u2",
+        "i4",
+        "u4",
+        "f4",
+        "f8",
+    ]
     assert all(values.dtype.isnative for values in cloud.attributes.values())
     text = " ".join(map(str, [*values, 1, 2, 3])) + "\n"
     again = read_cloud(save(tmp_path, header, text.encode()))

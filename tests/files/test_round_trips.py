@@ -165,7 +165,7 @@ def test_points_that_are_not_finite_are_left_out(folder: Path, suffix: str) -> N
 
 @pytest.mark.parametrize("suffix", EXACT)
 def test_many_points(folder: Path, suffix: str) -> None:
-    points = np.random.default_rng(0).normal(size=(200_000, 3)) + [4e5, 5e6, 0]
+    points = np.random.default_rng(0).normal(size=(200_000, 3)) + np.array([4e5, 5e6, 0])
     done: list[tuple[int, int]] = []
     write(folder / f"a{suffix}", points, progress=lambda *bar: done.append(bar))
     assert done == sorted(done)

@@ -74,6 +74,8 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
     _, reader, _ = _format(path)
     if path.is_dir():
         raise FileError(path, "is a folder, not a file")
+    if path.exists() and not path.is_file():
+        raise FileError(path, "is not a regular file")  # a pipe has no size to check claims against
     with Source(path, progress) as source:
         if source.size == 0:
             source.fail("is empty")

@@ -6,7 +6,6 @@ import ast
 import math
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
 from graphreg.files.sink import Sink
-from graphreg.files.source import Source
+from graphreg.files.source import Source, guarded
 
 LONGEST_HEADER = 10_000
 Take = Callable[[int], bytes]
@@ -28,20 +27,16 @@ def read_npy(source: Source) -> Cloud:
 
 def read_npz(source: Source) -> Cloud:
     """The array called points, or the only one there is. Others with as many rows are its attributes."""
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            arrays = _unpack(source, archive)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        ValueError,
-    ) as problem:
-        if isinstance(problem, ValueError) and hasattr(problem, "problem"):
-            raise
-        source.fail(f"is a damaged archive ({problem})")
+    arrays: dict[str, NDArray[Any]] = {}
+    with guarded(source):
+        archive = zipfile.ZipFile(source.path)
+    with archive:
+        members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+        source.check_unfolding(sum(member.file_size for member in members), "arrays")
+        for member in members:
+            with guarded(source):
+                arrays[member.filename[:-4]] = _unpack(source, archive, member)
+            source.report(member.header_offset + member.compress_size)
     name = "points" if "points" in arrays else next(iter(arrays), "")
     if name != "points" and len(arrays) != 1:
         source.fail(f"has no array called points, only {', '.join(arrays) or 'nothing'}")
@@ -51,20 +46,14 @@ def read_npz(source: Source) -> Cloud:
     )
 
 
-def _unpack(source: Source, archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
-    members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
-    source.check_unfolding(sum(member.file_size for member in members), "arrays")
-    result = {}
-    for member in members:
-        # The other methods may ask for any amount of memory.
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            source.fail(f"{member.filename} is packed in a way that numpy does not use")
-        with archive.open(member) as stream:
-            result[member.filename[:-4]] = _array(source, stream.read, member.file_size)
-            if stream.read(1):
-                source.fail(f"{member.filename} is longer than it says")
-        source.report(member.header_offset + member.compress_size)
-    return result
+def _unpack(source: Source, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    # The other methods may ask for any amount of memory.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        source.fail(f"{member.filename} is packed in a way that numpy does not use")
+    if not 0 <= member.header_offset < source.size:
+        source.fail(f"says that {member.filename} lies outside")
+    with archive.open(member) as stream:
+        return _array(source, stream.read, member.file_size)
 
 
 def _array(source: Source, take: Take, size: int) -> NDArray[Any]:

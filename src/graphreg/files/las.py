@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from typing import Any
 
@@ -100,20 +101,23 @@ def write(sink: Sink, cloud: Cloud) -> None:
             header.add_extra_dim(laspy.ExtraBytesParams(name, extra[name].dtype))
         else:
             del extra[name]
-    with laspy.open(
-        sink.file,
-        "w",
-        header=header,
-        do_compress=sink.suffix == ".laz",
-        laz_backend=laspy.LazBackend.Lazrs,
-        closefd=False,
-    ) as writer:
-        for part in sink.parts(cloud):
-            points = laspy.ScaleAwarePointRecord.zeros(part.stop - part.start, header=header)
-            points["x"], points["y"], points["z"] = cloud.points[part].T
-            for name, values in extra.items():
-                points[name] = values[part]
-            writer.write_points(points)
+    try:
+        with laspy.open(
+            sink.file,
+            "w",
+            header=header,
+            do_compress=sink.suffix == ".laz",
+            laz_backend=laspy.LazBackend.Lazrs,
+            closefd=False,
+        ) as writer:
+            for part in sink.parts(cloud):
+                points = laspy.ScaleAwarePointRecord.zeros(part.stop - part.start, header=header)
+                points["x"], points["y"], points["z"] = cloud.points[part].T
+                for name, values in extra.items():
+                    points[name] = values[part]
+                writer.write_points(points)
+    except library("lazrs", "writing LAZ files", "las").LazrsError as problem:
+        raise OSError(errno.EIO, f"the LAZ library could not write it ({problem})") from problem
 
 
 def _fits(values: NDArray[Any], dimension: Any) -> bool:
