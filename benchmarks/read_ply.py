@@ -20,7 +20,7 @@ from graphreg import files
 
 
 def text(path: Path, points: int, grid: int) -> Path:
-    """Like a Stanford range scan: short decimals, a blank at the end of each line, perhaps a grid of lists."""
+    """Like a Stanford range scan: short decimals, a blank at each line's end, perhaps a grid of lists."""
     rng = np.random.default_rng(0)
     header = ["ply", "format ascii 1.0", "obj_info is_cyberware_data 1", f"element vertex {points}"]
     header += [f"property float {axis}" for axis in "xyz"]

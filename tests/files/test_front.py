@@ -13,16 +13,13 @@ import pytest
 from graphreg import FileError
 from graphreg.files import formats, read, write
 
-
 SUFFIXES = {".ply", ".pcd", ".las", ".laz", ".e57", ".xyz", ".txt", ".asc", ".pts", ".csv", ".npy", ".npz"}
 SUFFIXES |= {".obj", ".stl", ".off", ".bin"}
 
 
 def test_the_table_of_formats() -> None:
     known = formats()
-    assert set(known) == set(
-        ".ply .pcd .las .laz .e57 .xyz .txt .asc .pts .csv .npy .npz .obj .stl .off .bin".split()
-    )
+    assert set(known) == SUFFIXES
     assert all(entry.reads and entry.description for entry in known.values())
     assert [suffix for suffix, entry in known.items() if not entry.writes] == [".stl"]
     assert {entry.extra for entry in known.values()} == {None, "las", "e57"}
