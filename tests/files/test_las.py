@@ -112,6 +112,14 @@ def test_compressed_points_that_lie(tmp_path: Path) -> None:
             read_cloud(path)
 
 
+def test_a_regular_grid_unfolds_to_thousands_of_times_its_size(tmp_path: Path) -> None:
+    points = np.stack(np.meshgrid(np.arange(800) / 100, np.arange(800) / 100, [0.0]), axis=-1).reshape(-1, 3)
+    path = tmp_path / "a.laz"
+    write(path, points)
+    assert path.stat().st_size * 1000 < 30 * len(points)
+    np.testing.assert_allclose(read_cloud(path).points, points, rtol=0, atol=1e-8)
+
+
 def test_compressed_as_a_stream(tmp_path: Path) -> None:
     """The place of the chunk table stands at the end where the writer could not go back."""
     path = save(tmp_path / "a.laz", 6, "1.4")

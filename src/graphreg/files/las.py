@@ -14,7 +14,9 @@ from graphreg.files import laz
 from graphreg.files.sink import Sink, flat_columns
 from graphreg.files.source import Source, guarded, library
 
-POINTS_AT_ONCE = 500_000
+BYTES_AT_ONCE = 1 << 24
+# A regular grid shrinks to a few thousandths. Memory is set aside only as points come out.
+LARGEST_UNFOLDING = 10_000
 # Of a signed 32-bit integer; a little is left for rounding.
 LARGEST_STEP = 2.0**31 - 2
 
@@ -22,7 +24,8 @@ LARGEST_STEP = 2.0**31 - 2
 def read(source: Source) -> Cloud:
     """Coordinates with scale and offset applied; every other dimension is an attribute by its LAS name."""
     laspy = library("laspy", "reading LAS and LAZ files", "las")
-    count = _check_header(source)
+    count, width = _check_header(source)
+    step = max(BYTES_AT_ONCE // width, 1)
     pieces: list[Floats] = []
     extra: dict[str, list[NDArray[Any]]] = {}
     found = 0
@@ -32,7 +35,7 @@ def read(source: Source) -> Cloud:
     with reader:
         while found < count:
             with guarded(source):
-                chunk = reader.read_points(min(POINTS_AT_ONCE, count - found))
+                chunk = reader.read_points(min(step, count - found))
                 pieces.append(np.stack([np.asarray(chunk[axis], np.float64) for axis in "xyz"], axis=1))
                 for name in chunk.point_format.dimension_names:
                     if name not in ("X", "Y", "Z"):
@@ -46,8 +49,8 @@ def read(source: Source) -> Cloud:
     )
 
 
-def _check_header(source: Source) -> int:
-    """The number of points. laspy trusts the header, so it is compared with the file's size here."""
+def _check_header(source: Source) -> tuple[int, int]:
+    """How many points, of how many bytes. laspy trusts the header, so it is compared with the file here."""
     start = source.peek(375)
     if start[:4] != b"LASF" or len(start) < 227:
         source.fail("does not begin with a LAS header")
@@ -60,6 +63,7 @@ def _check_header(source: Source) -> int:
         or size < (375 if minor == 4 else 227)
         or size > data
         or data > source.size
+        or width == 0
     ):
         source.fail("has a damaged LAS header")
     scale_and_offset = struct.unpack_from("<6d", start, 131)
@@ -72,11 +76,11 @@ def _check_header(source: Source) -> int:
     if count == 0:
         source.fail("holds no points")
     if kind & 0xC0:
-        source.check_unfolding(count * width, "points")
+        source.check_unfolding(count * width, "points", LARGEST_UNFOLDING)
         laz.check(source, size, records, data, width, count)
-    elif width and count > (source.size - data) // width:
+    elif count > (source.size - data) // width:
         source.fail(f"says it holds {count} points but ends after {(source.size - data) // width}")
-    return int(count)
+    return count, width
 
 
 def write(sink: Sink, cloud: Cloud) -> None:

@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 # Bytes between two calls of `progress`; also the longest line that a text file may have.
 CHUNK = 1 << 22
 
-# Formats that compress well may unfold to this many times the file, and anything small is let through.
+# Compressed files may unfold to this many times their size, and to anything small.
 LARGEST_UNFOLDING = 100
 SMALL = 1 << 24
 
@@ -61,9 +61,9 @@ class Source:
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
 
-    def check_unfolding(self, size: int, what: str) -> None:
+    def check_unfolding(self, size: int, what: str, times: int = LARGEST_UNFOLDING) -> None:
         """Refuse what would take far more memory than the file itself."""
-        if size > LARGEST_UNFOLDING * self.size + SMALL:
+        if size > times * self.size + SMALL:
             self.fail(f"says it unfolds to {size} bytes of {what}, too many for a file of {self.size} bytes")
 
     # -------------------------------------------------------------------------------------------------- bytes
