@@ -35,8 +35,8 @@ def read(source: Source) -> Cloud:
         comment, row = _next_row(source)
     delimiter = next((letter for letter in ";," if letter in row), "")
     first = _split(row, delimiter)
-    names = [word.lower() for word in _split(comment, delimiter)]
-    if not {"x", "y", "z"} <= set(names) or len(names) != len(first):
+    names = _split(comment, delimiter)
+    if not {"x", "y", "z"} <= {name.lower() for name in names} or len(names) != len(first):
         names = _default_names(source, len(first))
     if not any(NUMBER.fullmatch(word) for word in first):
         names = [word.strip("\"'") for word in first]
