@@ -151,6 +151,20 @@ def test_kitti(tmp_path: Path) -> None:
         read_cloud(save(tmp_path, "a.bin", bytes(33)))
 
 
+def test_signalling_nan_is_dropped_without_a_warning(tmp_path: Path) -> None:
+    single = bytes.fromhex("0000a07f")
+    cloud = read_cloud(save(tmp_path, "a.bin", single * 3 + bytes(4) + struct.pack("<4f", 1, 2, 3, 4)))
+    assert cloud.kept.tolist() == [False, True]
+    corners = single + struct.pack("<8f", 1, 2, 3, 4, 5, 6, 7, 8)
+    path = save(tmp_path, "a.stl", bytes(80) + struct.pack("<I", 1) + bytes(12) + corners + bytes(2))
+    assert read_cloud(path).dropped == 1
+    double = bytes.fromhex("000000000000f47f")
+    header = "ply\nformat binary_little_endian 1.0\nelement vertex 2\n"
+    header += "".join(f"property double {axis}\n" for axis in "xyz") + "end_header\n"
+    path = save(tmp_path, "a.ply", header.encode() + double * 3 + struct.pack("<3d", 1, 2, 3))
+    assert read_cloud(path).kept.tolist() == [False, True]
+
+
 def test_kitti_does_not_spoil_coordinates_of_a_national_grid(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"rounds them by 0\.3"):
         write(tmp_path / "a.bin", np.random.default_rng(0).normal(size=(9, 3)) + np.array([4e5, 5e6, 0]))

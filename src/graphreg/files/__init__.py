@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import FileError
 from graphreg.files.sink import replacing
@@ -76,7 +78,8 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
         raise FileError(path, "is a folder, not a file")
     if path.exists() and not path.is_file():
         raise FileError(path, "is not a regular file")  # a pipe has no size to check claims against
-    with Source(path, progress) as source:
+    # What is not finite is dropped and counted, so numpy need not warn of it.
+    with Source(path, progress) as source, np.errstate(all="ignore"):
         if source.size == 0:
             source.fail("is empty")
         return cast(Cloud, _function(reader)(source))
@@ -97,7 +100,7 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     if not format.writes:
         raise FileError(path, f"{path.suffix.lower()} files can be read, but not written")
     cloud = as_cloud(points)
-    with replacing(path, progress) as sink:
+    with replacing(path, progress) as sink, np.errstate(all="ignore"):
         _function(writer)(sink, cloud)
 
 

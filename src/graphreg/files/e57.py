@@ -136,8 +136,7 @@ def _place(source: Source, scan: Any, columns: dict[str, NDArray[Any]]) -> Float
                 [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
             ]
         )
-        with np.errstate(invalid="ignore", over="ignore"):
-            points = points @ rotation.T + np.array(_numbers(scan, "translation", "xyz", (0.0, 0.0, 0.0)))
+        points = points @ rotation.T + np.array(_numbers(scan, "translation", "xyz", (0.0, 0.0, 0.0)))
     for name in INVALID:
         if name in columns:
             points[columns[name] != 0] = np.nan

@@ -105,12 +105,10 @@ def _read_text(source: Source, fields: Fields, count: int) -> list[NDArray[Any]]
     at = 0
     for name, kind, values in fields:
         piece = np.ascontiguousarray(table[:, at : at + values])
-        with np.errstate(over="ignore"):
-            result.append(
-                piece.astype(np.float64 if name in ("x", "y", "z") else kind)
-                if kind[0] == "f"
-                else source.integers(piece, np.dtype(kind), name)
-            )
+        if kind[0] == "f":
+            result.append(piece.astype(np.float64 if name in ("x", "y", "z") else kind))
+        else:
+            result.append(source.integers(piece, np.dtype(kind), name))
         at += values
     return result
 

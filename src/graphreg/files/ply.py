@@ -126,8 +126,7 @@ def _read_text(source: Source, elements: list[Element]) -> dict[str, NDArray[Any
             elif name in ("x", "y", "z"):
                 result[name] = column  # the number as it is written, also where the header calls it float
             else:
-                with np.errstate(over="ignore"):
-                    result[name] = column.astype(kind)
+                result[name] = column.astype(kind)
     source.expect_end_of_lines()
     return result
 

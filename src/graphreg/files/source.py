@@ -252,9 +252,8 @@ class Source:
             if columns[axis].ndim != 1 or columns[axis].dtype.kind not in "iuf":
                 self.fail(f"its {axis} is not one real number a point")
         points = np.empty((len(columns["x"]), 3))
-        with np.errstate(over="ignore"):  # of long double; infinite rows are dropped
-            for i, axis in enumerate("xyz"):
-                points[:, i] = columns[axis]
+        for i, axis in enumerate("xyz"):
+            points[:, i] = columns[axis]
         # Copies, so that one attribute does not keep the whole file in memory.
         return self.cloud(
             points,
