@@ -149,6 +149,15 @@ def test_las_holds_standard_dimensions_only_where_nothing_is_lost(folder: Path) 
     assert "a_name_that_is_far_too_long_for_las_files" not in again
 
 
+@pytest.mark.parametrize("suffix", [".ply", ".pcd", ".csv", ".npz", ".las"])
+@pytest.mark.parametrize(
+    "name", ["Größe", "点", "#c", "//c", "nan", "1", "vertex", "list", "end_header", "DATA", "a/b", "file"]
+)
+def test_odd_names(folder: Path, suffix: str, name: str) -> None:
+    write(folder / f"a{suffix}", Cloud(np.eye(3), np.ones(3, bool), {name: np.arange(3.0)}))
+    assert read_cloud(folder / f"a{suffix}").attributes[name].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("suffix", [".ply", ".pcd", ".csv", ".las"])
 @pytest.mark.parametrize("names", [["x"], ["my time", "my_time"], [" "]])
 def test_a_name_that_is_taken_is_refused(folder: Path, suffix: str, names: list[str]) -> None:

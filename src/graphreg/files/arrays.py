@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
+from graphreg.errors import InputError
 from graphreg.files.sink import Sink
 from graphreg.files.source import Source, guarded
 
@@ -114,6 +115,10 @@ def write_npy(sink: Sink, cloud: Cloud) -> None:
 
 def write_npz(sink: Sink, cloud: Cloud) -> None:
     """The array points, and one array for each attribute."""
+    if "points" in cloud.attributes:
+        raise InputError(
+            "points: an attribute is called 'points', but in .npz that is the name of the coordinates"
+        )
     with zipfile.ZipFile(sink.file, "w") as archive:
         for name, values in {**cloud.attributes, "points": cloud.points}.items():
             if not values.dtype.hasobject:

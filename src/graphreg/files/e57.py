@@ -54,7 +54,7 @@ def read(source: Source) -> Cloud:
 
 
 def _check_header(source: Source) -> None:
-    start = source.peek(48)
+    start = source.at(0, min(48, source.size))
     if start[:8] != b"ASTM-E57" or len(start) < 48:
         source.fail("does not begin with an E57 header")
     size, place, length, page = struct.unpack_from("<4Q", start, 16)

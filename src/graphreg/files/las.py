@@ -51,7 +51,7 @@ def read(source: Source) -> Cloud:
 
 def _check_header(source: Source) -> tuple[int, int]:
     """How many points, of how many bytes. laspy trusts the header, so it is compared with the file here."""
-    start = source.peek(375)
+    start = source.at(0, min(375, source.size))
     if start[:4] != b"LASF" or len(start) < 227:
         source.fail("does not begin with a LAS header")
     minor = start[25]

@@ -15,6 +15,7 @@ from graphreg.files.source import Source, quote, whole_number
 NUMBER = re.compile(
     r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
 )
+AXES = {"x", "y", "z"}
 # .pts has no names for its columns, but everybody agrees on them.
 PTS_NAMES = {4: ["intensity"], 6: ["red", "green", "blue"], 7: ["intensity", "red", "green", "blue"]}
 
@@ -36,10 +37,11 @@ def read(source: Source) -> Cloud:
     delimiter = next((letter for letter in ";," if letter in row), "")
     first = _split(row, delimiter)
     names = _split(comment, delimiter)
-    if not {"x", "y", "z"} <= {name.lower() for name in names} or len(names) != len(first):
+    if not AXES <= {name.lower() for name in names} or len(names) != len(first):
         names = _default_names(source, len(first))
-    if not any(NUMBER.fullmatch(word) for word in first):
-        names = [word.strip("\"'") for word in first]
+    words = [word.strip("\"'") for word in first]
+    if AXES <= {word.lower() for word in words} or not any(NUMBER.fullmatch(word) for word in words):
+        names = words
         source.line()
         row = _next_row(source)[1]
         first = _split(row, delimiter)
@@ -98,7 +100,7 @@ def _read_rows(source: Source, kinds: str, delimiter: str, count: int | None) ->
 def _name(table: NDArray[np.float64], names: list[str]) -> dict[str, NDArray[Any]]:
     result: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(names):
-        axis = name.lower() if name.lower() in ("x", "y", "z") else name
+        axis = name.lower() if name.lower() in AXES else name
         result[f"column_{i}" if axis in result else axis] = table[:, i]
     return result
 
@@ -112,7 +114,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
 
 def write_csv(sink: Sink, cloud: Cloud) -> None:
     """A header line, then x,y,z and the attributes. Reading gives all of them as float64."""
-    extra = {name.replace(",", "_"): values for name, values in flat_columns(cloud).items()}
+    extra = {re.sub("[,;\"']", "_", name): values for name, values in flat_columns(cloud).items()}
     sink.file.write((",".join(["x", "y", "z", *extra]) + "\n").encode())
     write_lines(sink, cloud, ",".join(["{!r}"] * (3 + len(extra))), list(extra.values()))
 
