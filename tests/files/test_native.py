@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphreg._core import lzf_decode, pack_records, parse_table
@@ -23,12 +23,14 @@ def one(text: str) -> float:
     return float(table[0, 0])
 
 
+@settings(deadline=None)
 @given(ANY_DOUBLE, st.sampled_from(["{!r}", "{:.17g}", "{:.6f}", "{:.3e}", "{:+.9g}", "{:E}", "{:.0f}"]))
 def test_a_number_is_what_python_reads(value: float, form: str) -> None:
     text = form.format(value)
     assert one(text) == float(text)
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?", fullmatch=True))
 def test_any_decimal_is_rounded_as_python_rounds_it(text: str) -> None:
     assert one(text) == float(text)
@@ -56,6 +58,7 @@ def test_what_is_no_number_stops_the_table(text: str) -> None:
     assert len(table) == (0 if text == "" else 1)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(ANY_DOUBLE, ANY_DOUBLE, ANY_DOUBLE), min_size=1, max_size=20),
     st.sampled_from(["\n", "\r\n", " \n", "\t\r\n", "\n\n", "\n \t\r\n"]),
@@ -69,6 +72,7 @@ def test_a_table(rows: list[tuple[float, float, float]], end: str, blanks: str, 
     np.testing.assert_array_equal(table, rows)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(ANY_DOUBLE, ANY_DOUBLE), min_size=1, max_size=9), st.integers(0, 12))
 def test_only_the_rows_that_were_asked_for_are_taken(rows: list[tuple[float, float]], wanted: int) -> None:
     lines = [f"{a!r} {b!r}\n".encode() for a, b in rows]
@@ -77,6 +81,7 @@ def test_only_the_rows_that_were_asked_for_are_taken(rows: list[tuple[float, flo
     assert stop == sum(map(len, lines[:wanted]))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_integers_keep_all_their_bits(unsigned: int, signed: int) -> None:
     table, _ = parse_table(f"{unsigned} {signed}\n".encode(), 0, 1, "ui")
@@ -134,6 +139,7 @@ def test_a_start_behind_the_end_is_refused() -> None:
         pack_records(b"1", 2, 1, [(1, 0, 0, False)], big_endian=False)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-128, 127), st.binary(max_size=20)), max_size=8), st.booleans(), st.data()
 )
@@ -176,6 +182,7 @@ def lzf_twin(data: bytes) -> bytes:
     return bytes(out)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(st.binary(min_size=1, max_size=32), st.tuples(st.integers(3, 264), st.integers(1, 8192)))
@@ -200,6 +207,7 @@ def test_lzf_unfolds_as_its_twin_does(pieces: list[bytes | tuple[int, int]]) -> 
                 lzf_decode(bytes(data), wrong)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 20_000))
 def test_lzf_survives_anything(data: bytes, size: int) -> None:
     with contextlib.suppress(ValueError):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from graphreg import _core
 from graphreg.clouds import Cloud
 from graphreg.files.sink import Sink, columns
-from graphreg.files.source import Source, quote, whole_number
+from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number
 
 KINDS = {"I": "i", "U": "u", "F": "f"}
 TYPES = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
@@ -70,6 +70,8 @@ def _fields(source: Source, header: dict[str, list[str]]) -> Fields:
     counts = header.get("COUNT", ["1"] * len(names))
     if not names or not len(names) == len(sizes) == len(types) == len(counts):
         source.fail("FIELDS, SIZE, TYPE and COUNT must have one word for each field")
+    if len(names) > MOST_COLUMNS:
+        source.fail(f"has {len(names)} fields, more than {MOST_COLUMNS}")
     fields: Fields = []
     for name, size, letter, count in zip(names, sizes, types, counts, strict=True):
         kind, values = KINDS.get(letter, "?") + size, whole_number(count)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphreg import _core
 from graphreg.clouds import Cloud
 from graphreg.files.sink import Sink, flat_columns
-from graphreg.files.source import Source, quote, whole_number
+from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number
 
 TYPES = {
     name: kind
@@ -29,7 +29,7 @@ TYPES = {
 }
 NAMES = {"i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "f4": "float"}
 BYTE_ORDERS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
-LONGEST_HEADER = 10_000
+LONGEST_HEADER = MOST_COLUMNS
 
 
 @dataclass

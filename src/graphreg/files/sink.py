@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -51,7 +52,7 @@ def replacing(path: Path, progress: Progress | None) -> Iterator[Sink]:
     temporary = target.with_name(f".graphreg-{secrets.token_hex(8)}.tmp")
     try:
         if target.exists() and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         sink = Sink(temporary, path.suffix.lower(), progress)
         try:
             with sink.file:

@@ -23,6 +23,9 @@ Progress = Callable[[int, int], None]
 # Bytes between two calls of `progress`; also the longest line that a text file may have.
 CHUNK = 1 << 22
 
+# More numbers a point than this are damage.
+MOST_COLUMNS = 10_000
+
 # Compressed files may unfold to this many times their size, and to anything small.
 LARGEST_UNFOLDING = 100
 SMALL = 1 << 24
@@ -204,14 +207,9 @@ class Source:
                 return
 
     def _refuse_line(self, line: bytes, kinds: str) -> NoReturn:
-        columns = (
-            "numbers"
-            if "l" in kinds
-            else f"{len(kinds)} columns"
-            if "-" in kinds
-            else f"{len(kinds)} numbers"
-        )
-        self.fail(f"line {self._line + 1} should hold {columns}, but is {quote(line)}")
+        count = "" if "l" in kinds else f"{len(kinds)} "
+        what = "columns" if "-" in kinds else "numbers"
+        self.fail(f"line {self._line + 1} should hold {count}{what}, but is {quote(line)}")
 
     def _refuse_long_line(self) -> None:
         if len(self._text) - self._at >= CHUNK:

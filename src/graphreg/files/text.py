@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
 from graphreg.files.sink import Sink, flat_columns
-from graphreg.files.source import Source, quote, whole_number
+from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number
 
 NUMBER = re.compile(
     r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
@@ -36,11 +36,13 @@ def read(source: Source) -> Cloud:
         comment, row = _next_row(source)
     delimiter = next((letter for letter in ";," if letter in row), "")
     first = _split(row, delimiter)
+    if len(first) > MOST_COLUMNS:
+        source.fail(f"has {len(first)} columns, more than {MOST_COLUMNS}")
     names = _split(comment, delimiter)
-    if not AXES <= {name.lower() for name in names} or len(names) != len(first):
+    if not _has_axes(names) or len(names) != len(first):
         names = _default_names(source, len(first))
     words = [word.strip("\"'") for word in first]
-    if AXES <= {word.lower() for word in words} or not any(NUMBER.fullmatch(word) for word in words):
+    if _has_axes(words) or not any(NUMBER.fullmatch(word) for word in words):
         names = words
         source.line()
         row = _next_row(source)[1]
@@ -68,6 +70,10 @@ def _next_row(source: Source) -> tuple[str, str]:
             return comment, text
         comment = text.lstrip("#/ ")
         source.line()
+
+
+def _has_axes(names: list[str]) -> bool:
+    return AXES.issubset(name.lower() for name in names)
 
 
 def _split(line: str, delimiter: str) -> list[str]:
@@ -114,15 +120,14 @@ def write(sink: Sink, cloud: Cloud) -> None:
 
 def write_csv(sink: Sink, cloud: Cloud) -> None:
     """A header line, then x,y,z and the attributes. Reading gives all of them as float64."""
-    extra = {re.sub("[,;\"']", "_", name): values for name, values in flat_columns(cloud).items()}
-    sink.file.write((",".join(["x", "y", "z", *extra]) + "\n").encode())
-    write_lines(sink, cloud, ",".join(["{!r}"] * (3 + len(extra))), list(extra.values()))
+    extra = flat_columns(cloud)
+    names = ["x", "y", "z", *(re.sub("[,;\"']", "_", name) for name in extra)]
+    sink.file.write((",".join(names) + "\n").encode())
+    write_lines(sink, cloud, ",".join(["{!r}"] * len(names)), list(extra.values()))
 
 
 def write_lines(sink: Sink, cloud: Cloud, line: str, extra: list[NDArray[Any]] | None = None) -> None:
     """One line a point, formatted from the coordinates and what is `extra`."""
     for part in sink.parts(cloud):
-        lists = [cloud.points[part, i].tolist() for i in range(3)] + [
-            values[part].tolist() for values in extra or []
-        ]
-        sink.file.write("".join(map((line + "\n").format, *lists)).encode())
+        numbers = [column[part].tolist() for column in (*cloud.points.T, *(extra or []))]
+        sink.file.write("".join(map((line + "\n").format, *numbers)).encode())
