@@ -77,9 +77,11 @@ def _fields(source: Source, header: dict[str, list[str]]) -> Fields:
         kind, values = KINDS.get(letter, "?") + size, whole_number(count)
         if kind not in TYPES or values is None or not 0 < values <= source.size:
             source.fail(f"field {quote(name)} of SIZE {size}, TYPE {letter}, COUNT {count} makes no sense")
-        if name != PADDING and any(name == other for other, _, _ in fields):
-            source.fail(f"two fields are called {quote(name)}")
         fields.append((name, kind, values))
+    named = [name for name in names if name != PADDING]
+    if len(set(named)) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        source.fail(f"two fields are called {quote(twice)}")
     if sum(int(kind[1]) * values for _, kind, values in fields) > source.size:
         source.fail("one of its points would be larger than the file")
     return fields
