@@ -149,7 +149,7 @@ def damaged(content: bytes) -> st.SearchStrategy[bytes]:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-@settings(max_examples=40, deadline=5000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=5000, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_changed_anywhere(folder: Path, name: str, data: st.DataObject) -> None:
     path = folder / SAMPLES[name][0]
@@ -252,7 +252,7 @@ def test_other_libraries_do_not_take_the_process_down(tmp_path: Path, suffix: st
     points = np.random.default_rng(0).normal(size=(100, 3))
     write(path, Cloud(points, np.ones(100, bool), {"intensity": np.arange(100), "t": np.arange(100.0)}))
     child = subprocess.run(
-        [sys.executable, "-W", "error", "-c", CHILD, str(path), "400"],
+        [sys.executable, "-W", "error", "-c", CHILD, str(path), "300"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -260,8 +260,8 @@ def test_other_libraries_do_not_take_the_process_down(tmp_path: Path, suffix: st
     )
     assert child.returncode == 0, child.stderr[-2000:]
     read, refused = map(int, child.stdout.split())
-    assert refused > 100
-    assert read + refused == 400
+    assert refused > 50
+    assert read + refused == 300
 
 
 @pytest.mark.parametrize("suffix", ["las", "laz", "e57"])

@@ -38,7 +38,7 @@ def attributes(rows: int, dtypes: list[str]) -> st.SearchStrategy[dict[str, NDAr
 
 
 @pytest.mark.parametrize("suffix", EXACT)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(points=POINTS)
 def test_coordinates_to_the_last_bit(folder: Path, suffix: str, points: NDArray[np.float64]) -> None:
     write(folder / f"a{suffix}", points)
@@ -46,7 +46,7 @@ def test_coordinates_to_the_last_bit(folder: Path, suffix: str, points: NDArray[
 
 
 @pytest.mark.parametrize("suffix", [".las", ".laz"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(points=POINTS)
 def test_las_loses_no_more_than_half_its_scale(
     folder: Path, suffix: str, points: NDArray[np.float64]
@@ -59,7 +59,7 @@ def test_las_loses_no_more_than_half_its_scale(
     assert (error <= scale / 2 + 4 * np.spacing(np.abs(points).max(axis=0))).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     hnp.arrays(
         np.float32,
@@ -78,7 +78,7 @@ def test_kitti_keeps_single_precision(folder: Path, values: NDArray[np.float32])
     np.testing.assert_array_equal(again.attributes["reflectance"], values[:, 3])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data(), POINTS)
 def test_npz_keeps_attributes_as_they_are(
     folder: Path, data: st.DataObject, points: NDArray[np.float64]
@@ -92,7 +92,7 @@ def test_npz_keeps_attributes_as_they_are(
         np.testing.assert_array_equal(again[name], values)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data(), POINTS)
 def test_pcd_keeps_attributes(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
     extra = data.draw(attributes(len(points), DTYPES))
@@ -106,7 +106,7 @@ def test_pcd_keeps_attributes(folder: Path, data: st.DataObject, points: NDArray
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".csv", ".las", ".laz"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data(), POINTS)
 def test_attributes_by_columns(
     folder: Path, suffix: str, data: st.DataObject, points: NDArray[np.float64]
@@ -174,7 +174,7 @@ def test_points_that_are_not_finite_are_left_out(folder: Path, suffix: str) -> N
 
 @pytest.mark.parametrize("suffix", EXACT)
 def test_many_points(folder: Path, suffix: str) -> None:
-    points = np.random.default_rng(0).normal(size=(200_000, 3)) + np.array([4e5, 5e6, 0])
+    points = np.random.default_rng(0).normal(size=(100_000, 3)) + np.array([4e5, 5e6, 0])
     done: list[tuple[int, int]] = []
     write(folder / f"a{suffix}", points, progress=lambda *bar: done.append(bar))
     assert done == sorted(done)
