@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace graphreg {
@@ -21,28 +22,32 @@ using Points = Input<double, nb::shape<-1, 3>>;
 template <class T>
 using Output = nb::ndarray<nb::numpy, T, nb::c_contig>;
 
-// An uninitialised array that Python will own.
+// Memory that Python will own from now on, as an array.
+template <class T>
+Output<T> hand_over(std::unique_ptr<T[]> values, const std::vector<std::size_t>& shape) {
+    T* const data = values.get();
+    nb::capsule owner(data, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
+    values.release();
+    return Output<T>(data, shape.size(), shape.data(), owner);
+}
+
+// An uninitialised array to fill and hand over.
 template <class T>
 class Fresh {
 public:
     explicit Fresh(std::initializer_list<std::size_t> shape) : shape_(shape) {
         std::size_t size = 1;
         for (const std::size_t side : shape) size *= side;
-        data_.reset(new T[size]);
+        values_.reset(new T[size]);
     }
 
-    T* data() { return data_.get(); }
+    T* data() { return values_.get(); }
 
-    Output<T> release() {
-        T* data = data_.get();
-        nb::capsule owner(data, [](void* memory) noexcept { delete[] static_cast<T*>(memory); });
-        data_.release();
-        return Output<T>(data, shape_.size(), shape_.data(), owner);
-    }
+    Output<T> release() { return hand_over(std::move(values_), shape_); }
 
 private:
     std::vector<std::size_t> shape_;
-    std::unique_ptr<T[]> data_;
+    std::unique_ptr<T[]> values_;
 };
 
 // Runs work without the GIL.
@@ -53,6 +58,7 @@ auto unlocked(Work&& work) {
 }
 
 void bind_neighbours(nb::module_& module);
+void bind_parsing(nb::module_& module);
 void bind_surfaces(nb::module_& module);
 void bind_voxels(nb::module_& module);
 

@@ -2,6 +2,7 @@
 
 from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError, MissingExtraError
+from graphreg.files import formats, read, read_cloud, write
 from graphreg.graphs import Graph, neighbour_graph
 from graphreg.invariants import invariants, normals
 from graphreg.response import inliers, intensity, resample
@@ -15,11 +16,15 @@ __all__ = [
     "Graph",
     "InputError",
     "MissingExtraError",
+    "formats",
     "inliers",
     "intensity",
     "invariants",
     "neighbour_graph",
     "normals",
+    "read",
+    "read_cloud",
     "resample",
     "voxel_downsample",
+    "write",
 ]

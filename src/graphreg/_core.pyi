@@ -3,6 +3,8 @@
 Indices are trusted: only arrays that come from these functions go back into them.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,3 +37,41 @@ def shift(
 ) -> _Floats: ...
 def voxel_cells(points: _Floats, size: float, threads: int) -> tuple[_Indices, NDArray[np.int64]]: ...
 def voxel_means(values: _Floats, order: _Indices, starts: NDArray[np.int64], threads: int) -> _Floats: ...
+def parse_table(
+    data: bytes | NDArray[np.uint8],
+    start: int,
+    rows: int,
+    kinds: str,
+    *,
+    delimiter: str = "",
+    exact: bool = True,
+    comments: bool = False,
+    prefix: str = "",
+) -> tuple[NDArray[np.float64], int]:
+    """Numbers from the lines of a text: a table of at most `rows` rows (all there are where negative), and
+    where the first line begins that was not taken. If that is a whole line, it does not fit.
+
+    kinds      a letter a column: f number; i, u 64-bit integer (view the column so); - and l (list) left out
+    delimiter  none: blanks; else this letter, and an empty number is nan
+    exact      nothing may follow the last column
+    comments   # and // begin a comment
+    prefix     take only lines that begin with this word (in small letters)
+    """
+
+def pack_records(
+    data: bytes | NDArray[np.uint8],
+    start: int,
+    rows: int,
+    parts: Sequence[tuple[int, int, int, bool]],
+    *,
+    big_endian: bool,
+) -> tuple[NDArray[np.uint8], int]:
+    """The fixed-size bytes of each of `rows` records that hold lists, and where the last ends.
+
+    parts      in the order of the record: fixed bytes, then a list: its length in bytes (0: none), bytes of
+               an item, whether the length is signed
+    Fewer rows come back where the data end early or a length is negative.
+    """
+
+def lzf_decode(data: bytes | NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """The `size` bytes that LZF data stand for; ValueError where they do not."""

@@ -1,0 +1,75 @@
+"""How long it takes to read a PLY file, with graphreg and with Open3D, in turns.
+
+python benchmarks/read_ply.py [--repeats 41]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphreg import files
+
+
+def text(path: Path, points: int, grid: int) -> Path:
+    """Like a Stanford range scan: short decimals, a blank at each line's end, perhaps a grid of lists."""
+    rng = np.random.default_rng(0)
+    header = ["ply", "format ascii 1.0", "obj_info is_cyberware_data 1", f"element vertex {points}"]
+    header += [f"property float {axis}" for axis in "xyz"]
+    if grid:
+        header += [f"element range_grid {grid}", "property list uchar int vertex_indices"]
+    rows = ["{:.6g} {:.6g} {:.6g} ".format(*row) for row in rng.normal(0, 0.1, (points, 3)).tolist()]
+    cells = [f"1 {i} " if i < points else "0 " for i in rng.permutation(grid).tolist()]
+    path.write_text("\n".join([*header, "end_header", *rows, *cells, ""]))
+    return path
+
+
+def binary(path: Path, points: int) -> Path:
+    """Single-precision coordinates, as most scanners' software writes them."""
+    header = ["ply", "format binary_little_endian 1.0", f"element vertex {points}"]
+    header += [*(f"property float {axis}" for axis in "xyz"), "end_header", ""]
+    values = np.random.default_rng(0).normal(0, 10, (points, 3)).astype("<f4")
+    path.write_bytes("\n".join(header).encode() + values.tobytes())
+    return path
+
+
+def seconds(read: Callable[[str], object], path: Path) -> float:
+    start = time.perf_counter()
+    read(str(path))
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    open3d: Any = import_module("open3d")
+
+    def read_with_open3d(path: str) -> object:
+        return np.asarray(open3d.io.read_point_cloud(path).points)
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=41)
+    repeats = parser.parse_args().repeats
+    print(f"{'file':34} {'graphreg ms':>12} {'Open3D ms':>12} {'ratio':>7}")
+    with tempfile.TemporaryDirectory() as folder:
+        cases = {
+            "text, 40,000 points": text(Path(folder, "text.ply"), 40_000, 0),
+            "text, 40,000 points and a grid": text(Path(folder, "grid.ply"), 40_000, 204_800),
+            "binary, 40,000 points": binary(Path(folder, "small.ply"), 40_000),
+            "binary, 4,000,000 points": binary(Path(folder, "large.ply"), 4_000_000),
+        }
+        for name, path in cases.items():
+            rounds = max(repeats // 8, 3) if path.stat().st_size > 10_000_000 else repeats
+            times = [(seconds(files.read, path), seconds(read_with_open3d, path)) for _ in range(rounds)]
+            ours, theirs = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
+            print(f"{name:34} {ours:12.2f} {theirs:12.2f} {ours / theirs:7.2f}")
+
+
+if __name__ == "__main__":
+    main()

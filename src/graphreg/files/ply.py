@@ -1,0 +1,181 @@
+"""PLY: text, or binary in either byte order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphreg import _core
+from graphreg.clouds import Cloud
+from graphreg.files.sink import Sink, flat_columns
+from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number
+
+TYPES = {
+    name: kind
+    for names, kind in {
+        ("char", "int8"): "i1",
+        ("uchar", "uint8"): "u1",
+        ("short", "int16"): "i2",
+        ("ushort", "uint16"): "u2",
+        ("int", "int32"): "i4",
+        ("uint", "uint32"): "u4",
+        ("float", "float32"): "f4",
+        ("double", "float64"): "f8",
+    }.items()
+    for name in names
+}
+NAMES = {"i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "f4": "float"}
+BYTE_ORDERS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
+LONGEST_HEADER = MOST_COLUMNS
+
+
+@dataclass
+class Element:
+    name: str
+    count: int
+    # name -> type of the value, and of the length where the property is a list
+    properties: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+    @property
+    def has_lists(self) -> bool:
+        return any(length for _, length in self.properties.values())
+
+    @property
+    def what(self) -> str:
+        return "vertices" if self.name == "vertex" else f"lines or records of {self.name!r}"
+
+    def dtype(self, order: str) -> np.dtype[Any]:
+        """A record without its lists."""
+        scalars = [(name, order + kind) for name, (kind, length) in self.properties.items() if not length]
+        return np.dtype(scalars)
+
+    def parts(self) -> list[tuple[int, int, int, bool]]:
+        """A record with its lists, as `pack_records` wants it."""
+        parts, fixed = [], 0
+        for kind, length in self.properties.values():
+            if length:
+                parts.append((fixed, int(length[1]), int(kind[1]), length[0] == "i"))
+                fixed = 0
+            else:
+                fixed += int(kind[1])
+        return [*parts, (fixed, 0, 0, False)]
+
+    def kinds(self) -> str:
+        """A line, as `parse_table` wants it."""
+        return "".join("l" if length else kind[0] for kind, length in self.properties.values())
+
+
+def read(source: Source) -> Cloud:
+    order, elements = _read_header(source)
+    return source.split(_read_text(source, elements) if order == "=" else _read_binary(source, elements, order))
+
+
+def _read_header(source: Source) -> tuple[str, list[Element]]:
+    if source.peek(3) != b"ply" or (source.line() or "").strip() != "ply":
+        source.fail("does not begin with the line 'ply'")
+    order = ""
+    elements: list[Element] = []
+    for _ in range(LONGEST_HEADER):
+        line = source.line()
+        if line is None:
+            source.fail("ends within its header")
+        match line.split():
+            case ["end_header"]:
+                break
+            case ["format", name, *_] if name in BYTE_ORDERS:
+                order = BYTE_ORDERS[name]
+            case ["element", name, count] if (rows := whole_number(count)) is not None and rows >= 0:
+                elements.append(Element(name, rows))
+            case ["property", "list", length, kind, name] if (
+                kind in TYPES and TYPES.get(length, "f")[0] != "f" and _is_new(elements, name)
+            ):
+                elements[-1].properties[name] = TYPES[kind], TYPES[length]
+            case ["property", kind, name] if kind in TYPES and _is_new(elements, name):
+                elements[-1].properties[name] = TYPES[kind], None
+            case ["format" | "element" | "property" | "end_header", *_]:
+                source.fail(f"the header line {quote(line)} makes no sense")
+    else:
+        source.fail(f"no end_header within {LONGEST_HEADER} lines")
+    if not order:
+        source.fail("the header has no format line")
+    if sum(element.name == "vertex" for element in elements) != 1:
+        source.fail("the header must name one element 'vertex'")
+    return order, [element for element in elements if element.properties or element.name == "vertex"]
+
+
+def _is_new(elements: list[Element], name: str) -> bool:
+    return bool(elements) and name not in elements[-1].properties
+
+
+def _read_text(source: Source, elements: list[Element]) -> dict[str, NDArray[Any]]:
+    result: dict[str, NDArray[Any]] = {}
+    for element in elements:
+        if element.name != "vertex":
+            source.table(element.count, "", element.what, exact=False)
+            continue
+        table = source.table(element.count, element.kinds(), element.what)
+        scalars = [(name, kind) for name, (kind, length) in element.properties.items() if not length]
+        for (name, kind), column in zip(scalars, table.T, strict=True):
+            if kind[0] != "f":
+                result[name] = source.integers(column, np.dtype(kind), name)
+            elif name in ("x", "y", "z"):
+                result[name] = column  # the number as it is written, also where the header calls it float
+            else:
+                result[name] = column.astype(kind)
+    source.expect_end_of_lines()
+    return result
+
+
+def _read_binary(source: Source, elements: list[Element], order: str) -> dict[str, NDArray[Any]]:
+    result: dict[str, NDArray[Any]] = {}
+    # Records of one size are read as they come. From the first list on, all that is left is walked through.
+    rest: NDArray[np.uint8] | None = None
+    at = 0
+    for element in elements:
+        dtype = element.dtype(order)
+        if rest is None and not element.has_lists:
+            records = source.records(dtype, element.count, element.what) if element.properties else np.empty(0, dtype)
+        else:
+            rest = source.rest() if rest is None else rest
+            packed, at = _core.pack_records(rest, at, element.count, element.parts(), big_endian=order == ">")
+            if len(packed) < element.count:
+                source.fail(f"says it holds {element.count} {element.what} but ends after {len(packed)}")
+            records = packed.view(dtype)[:, 0] if dtype.itemsize else np.empty(0, dtype)
+        if element.name == "vertex":
+            result = {name: records[name] for name in dtype.names or ()}
+    left = source.rest() if rest is None else rest[at:]
+    if left.tobytes().strip():
+        source.fail(f"has {len(left)} bytes more than its header accounts for")
+    return result
+
+
+def write(sink: Sink, cloud: Cloud) -> None:
+    """Binary, little-endian; x y z are double."""
+    extra = {name: held for name, values in flat_columns(cloud).items() if (held := _hold(values)) is not None}
+    dtype = np.dtype(
+        [(axis, "<f8") for axis in "xyz"] + [(name, "<" + values.dtype.str[1:]) for name, values in extra.items()]
+    )
+    header = ["ply", "format binary_little_endian 1.0", f"element vertex {len(cloud)}"]
+    header += [f"property {NAMES.get(dtype[name].str[1:], 'double')} {name}" for name in dtype.names or ()]
+    sink.file.write("\n".join([*header, "end_header", ""]).encode())
+    for part in sink.parts(cloud):
+        records = np.empty(part.stop - part.start, dtype)
+        for i, axis in enumerate("xyz"):
+            records[axis] = cloud.points[part, i]
+        for name, values in extra.items():
+            records[name] = values[part]
+        sink.file.write(records.data)
+
+
+def _hold(values: NDArray[Any]) -> NDArray[Any] | None:
+    """PLY has no 64-bit integers: a narrower type or a double where nothing is lost, else None."""
+    if values.dtype.itemsize < 8 or values.dtype.kind == "f":
+        return values
+    low, high = int(values.min()), int(values.max())
+    for narrower in (np.int32, np.uint32):
+        if np.iinfo(narrower).min <= low and high <= np.iinfo(narrower).max:
+            return values.astype(narrower)
+    return values.astype(np.float64) if max(-low, high) <= 2**53 else None

@@ -1,0 +1,102 @@
+"""The other end: a file that takes the place of the old one only when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from graphreg.clouds import Cloud
+from graphreg.errors import FileError, InputError
+from graphreg.files.source import CHUNK, Progress
+
+
+class Sink:
+    """A new file, open for writing. Its `path` is not yet the one that the user gave, its `suffix` is."""
+
+    def __init__(self, path: Path, suffix: str, progress: Progress | None) -> None:
+        self.path = path
+        self.suffix = suffix
+        self.file = open(path, "xb")  # noqa: SIM115 (closed by `replacing`)
+        self._progress = progress
+
+    def parts(self, cloud: Cloud, most: int | None = None) -> Iterator[slice]:
+        """The cloud's rows in pieces of a few megabytes; progress is reported after each."""
+        width = sum(values.nbytes for values in cloud.attributes.values()) // len(cloud) + 24
+        step = min(max(CHUNK // width, 1), most or len(cloud))
+        for begin in range(0, len(cloud), step):
+            part = slice(begin, min(begin + step, len(cloud)))
+            yield part
+            if self._progress is not None:
+                self._progress(part.stop * width, len(cloud) * width)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, progress: Progress | None) -> Iterator[Sink]:
+    """A temporary file beside `path`, which becomes it at the end of the block.
+
+    Whatever goes wrong before (a full disk, Ctrl-C), the old file stays and the temporary one is removed.
+    """
+    if path.is_dir():
+        raise FileError(path, "is a folder, not a file")
+    if path.exists() and not path.is_file():
+        raise FileError(path, "is not a regular file, so it cannot be replaced")
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".graphreg-{secrets.token_hex(8)}.tmp")
+    try:
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        sink = Sink(temporary, path.suffix.lower(), progress)
+        try:
+            with sink.file:
+                yield sink
+                if not sink.file.closed:
+                    sink.file.flush()
+                    # A full disk may only be noticed when the data leave the cache.
+                    os.fsync(sink.file.fileno())
+            if target.exists():
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+    except OSError as problem:
+        # The user knows nothing of the temporary file.
+        raise OSError(problem.errno, f"{problem.strerror or problem}; the file was not written", str(path)) from problem
+
+
+def columns(cloud: Cloud) -> dict[str, NDArray[Any]]:
+    """The attributes that are numbers, as (N, k) arrays of little-endian types, by names without blanks.
+
+    Truth values become 0 and 1, and floats become single or double.
+    """
+    result: dict[str, NDArray[Any]] = {}
+    for name, values in cloud.attributes.items():
+        if values.dtype.kind in "biuf" and values.size:
+            dtype = {"b": "<u1", "f": "<f4" if values.dtype.itemsize <= 4 else "<f8"}.get(values.dtype.kind)
+            table = values.reshape(len(cloud), -1).astype(dtype or values.dtype.newbyteorder("<"), copy=False)
+            _add(result, "_".join(str(name).split()), table)
+    return result
+
+
+def flat_columns(cloud: Cloud) -> dict[str, NDArray[Any]]:
+    """Like `columns`, but one number a point each: several become name_0, name_1, ..."""
+    result: dict[str, NDArray[Any]] = {}
+    for name, values in columns(cloud).items():
+        for i in range(values.shape[1]):
+            _add(result, name if values.shape[1] == 1 else f"{name}_{i}", values[:, i])
+    return result
+
+
+def _add(result: dict[str, NDArray[Any]], name: str, values: NDArray[Any]) -> None:
+    if name in ("x", "y", "z", "") or name in result:
+        raise InputError(f"points: an attribute would have to be called {name!r} in the file, but that name is taken")
+    result[name] = values

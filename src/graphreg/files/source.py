@@ -1,0 +1,304 @@
+"""A file as the readers see it: bytes, lines, its size to check every claim against, its name for errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphreg import _core
+from graphreg.clouds import LARGEST_COORDINATE, Cloud, Floats
+from graphreg.errors import FileError, MissingExtraError
+
+Progress = Callable[[int, int], None]
+
+# Bytes between two calls of `progress`; also the longest line that a text file may have.
+CHUNK = 1 << 22
+
+# More numbers a point than this are damage.
+MOST_COLUMNS = 10_000
+
+# Compressed files may unfold to this many times their size, and to anything small.
+LARGEST_UNFOLDING = 100
+SMALL = 1 << 24
+
+
+class Source:
+    """An open file. `fail` raises the FileError that names it; the rest reads on from where it is."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        self.path = path
+        self._progress = progress
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
+        self.size = os.fstat(self._file.fileno()).st_size
+        self._read = 0
+        self._text = b""
+        self._at = 0
+        self._line = 0
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def fail(self, problem: str) -> NoReturn:
+        raise FileError(self.path, problem)
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left to read."""
+        return max(self.size - self._read, 0) + len(self._text) - self._at
+
+    def report(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(min(done, self.size), self.size)
+
+    def check_unfolding(self, size: int, what: str, times: int = LARGEST_UNFOLDING) -> None:
+        """Refuse what would take far more memory than the file itself."""
+        if size > times * self.size + SMALL:
+            self.fail(f"says it unfolds to {size} bytes of {what}, too many for a file of {self.size} bytes")
+
+    # -------------------------------------------------------------------------------------------------- bytes
+
+    def _more(self) -> bool:
+        """Read another chunk behind the text that is not used up yet; False at the end of the file."""
+        chunk = self._file.read(CHUNK)
+        if not chunk:
+            return False
+        self._text = self._text[self._at :] + chunk
+        self._at = 0
+        self._read += len(chunk)
+        self.report(self._read)
+        return True
+
+    def peek(self, count: int) -> bytes:
+        """The next bytes, which stay where they are; fewer at the end of the file. At most one chunk."""
+        while len(self._text) - self._at < count and self._more():
+            pass
+        return self._text[self._at : self._at + count]
+
+    def at(self, place: int, count: int) -> bytes:
+        """Bytes from anywhere in the file, without moving on."""
+        if not 0 <= place <= self.size - count:
+            self.fail(f"says that something lies at byte {place}, but has only {self.size}")
+        here = self._file.tell()
+        self._file.seek(place)
+        found = self._file.read(count)
+        self._file.seek(here)
+        if len(found) < count:
+            self.fail("ends too early")
+        return found
+
+    def take(self, count: int, what: str) -> bytes:
+        """The next `count` bytes."""
+        return self.records(np.dtype(np.uint8), count, what).tobytes()
+
+    def rest(self) -> NDArray[np.uint8]:
+        """All the bytes that are left."""
+        return self.records(np.dtype(np.uint8), self.left, "bytes")
+
+    def records(self, dtype: np.dtype[Any], count: int, what: str) -> NDArray[Any]:
+        """The next `count` records. The count is checked against the file before memory is set aside."""
+        if count < 0:
+            self.fail(f"says it holds {count} {what}")
+        if count * dtype.itemsize > self.left:
+            self.fail(f"says it holds {count} {what} but ends after {self.left // dtype.itemsize}")
+        values = np.empty(count, dtype)
+        if values.nbytes == 0:
+            return values
+        into = values.view(np.uint8).data
+        ready = self._text[self._at : self._at + len(into)]
+        into[: len(ready)] = ready
+        self._at += len(ready)
+        filled = len(ready)
+        while filled < len(into):
+            got = self._file.readinto(into[filled : filled + CHUNK])
+            if not got:
+                self.fail(f"says it holds {count} {what} but ends after {filled // dtype.itemsize}")
+            filled += got
+            self._read += got
+            self.report(self._read)
+        return values
+
+    # -------------------------------------------------------------------------------------------------- lines
+
+    def peek_line(self) -> str | None:
+        """The next line without its end, which stays where it is; None where no whole line is left."""
+        while (end := self._text.find(b"\n", self._at)) < 0:
+            self._refuse_long_line()
+            if not self._more():
+                return None
+        return self._text[self._at : end].decode("utf-8", "backslashreplace").rstrip("\r")
+
+    def line(self) -> str | None:
+        """The next line without its end; None where no whole line is left."""
+        line = self.peek_line()
+        if line is not None:
+            self._at = self._text.index(b"\n", self._at) + 1
+            self._line += 1
+        return line
+
+    def table(
+        self,
+        rows: int,
+        kinds: str,
+        what: str,
+        *,
+        delimiter: str = "",
+        exact: bool = True,
+        comments: bool = False,
+        prefix: str = "",
+    ) -> Floats:
+        """Numbers from the next `rows` lines, or from all of them where negative, see `_core.parse_table`.
+
+        With `kinds` empty the lines are counted and nothing more.
+        """
+        tables: list[Floats] = []
+        found = 0
+        while True:
+            begin = self._at
+            table, self._at = _core.parse_table(
+                self._text,
+                begin,
+                rows - found if rows >= 0 else -1,
+                kinds,
+                delimiter=delimiter,
+                exact=exact,
+                comments=comments,
+                prefix=prefix,
+            )
+            self._line += self._text.count(b"\n", begin, self._at)
+            found += len(table)
+            tables.append(table)
+            if found == rows:
+                break
+            if (end := self._text.find(b"\n", self._at)) >= 0:
+                self._refuse_line(self._text[self._at : end], kinds)
+            self._refuse_long_line()
+            if not self._more():
+                if kinds == "" and self._text[self._at :].strip():
+                    found += 1  # of lines that are only counted, the last may lack its end
+                    self._at = len(self._text)
+                break
+        if found < rows:
+            cut = ", in the middle of a line" if self._text[self._at :].strip() else ""
+            self.fail(f"says it holds {rows} {what} but ends after {found}{cut}")
+        return tables[0] if len(tables) == 1 else np.concatenate(tables)
+
+    def expect_end_of_lines(self) -> None:
+        """Nothing but blanks may follow."""
+        while True:
+            rest = self._text[self._at :].lstrip()
+            if rest:
+                self.fail(f"goes on after everything it says it holds, with {quote(rest)}")
+            self._at = len(self._text)
+            if not self._more():
+                return
+
+    def _refuse_line(self, line: bytes, kinds: str) -> NoReturn:
+        count = "" if "l" in kinds else f"{len(kinds)} "
+        what = "columns" if "-" in kinds else "numbers"
+        self.fail(f"line {self._line + 1} should hold {count}{what}, but is {quote(line)}")
+
+    def _refuse_long_line(self) -> None:
+        if len(self._text) - self._at >= CHUNK:
+            self.fail(f"line {self._line + 1} is longer than {CHUNK} bytes")
+
+    def expect_line_end(self) -> None:
+        """The file may not stop in the middle of a line: its last number may have been longer."""
+        if rest := self._text[self._at :].strip():
+            self.fail(f"ends in the middle of a line, {quote(rest)}; if it is whole, end it with a line break")
+
+    # ------------------------------------------------------------------------------------------------- result
+
+    def cloud(self, points: NDArray[Any], attributes: Mapping[str, NDArray[Any]]) -> Cloud:
+        """What was read, without the rows that are not finite. `points` may be kept."""
+        if len(points) == 0:
+            self.fail("holds no points")
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        finite = np.ones(len(points), bool)
+        columns = dict(attributes)
+        if not np.isfinite([points.min(), points.max()]).all():  # nan goes through both, and they are quick
+            for i in range(3):
+                finite &= np.isfinite(points[:, i])
+            if not finite.any():
+                self.fail(f"none of its {len(points)} points is finite")
+            points = points[finite]
+            columns = {name: values[finite] for name, values in columns.items()}
+        if max(points.max(), -points.min()) > LARGEST_COORDINATE:
+            self.fail(f"holds coordinates beyond {LARGEST_COORDINATE:g}, too large to square")
+        return Cloud(points, finite, columns)
+
+    def split(self, columns: Mapping[str, NDArray[Any]]) -> Cloud:
+        """The cloud whose coordinates are the columns x, y, z, and whose attributes are all the others."""
+        for axis in "xyz":
+            if axis not in columns:
+                self.fail(f"has no {axis} coordinate, only {', '.join(columns) or 'nothing'}")
+            if columns[axis].ndim != 1 or columns[axis].dtype.kind not in "iuf":
+                self.fail(f"its {axis} is not one real number a point")
+        points = np.empty((len(columns["x"]), 3))
+        for i, axis in enumerate("xyz"):
+            points[:, i] = columns[axis]
+        # Copies, so that one attribute does not keep the whole file in memory.
+        return self.cloud(
+            points,
+            {
+                name: np.array(values, values.dtype.newbyteorder("="))
+                for name, values in columns.items()
+                if name not in ("x", "y", "z")
+            },
+        )
+
+    def integers(self, column: Floats, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+        """A column of `table` of kind i or u, in the type that the file declares."""
+        whole = column.view(np.uint64 if dtype.kind == "u" else np.int64)
+        limits = np.iinfo(dtype)
+        wrong = (whole < limits.min) | (whole > limits.max)
+        if wrong.any():
+            self.fail(f"{name} is {whole[wrong][0]}, which is no {dtype.name}")
+        return whole.astype(dtype)
+
+
+@contextlib.contextmanager
+def guarded(source: Source) -> Iterator[None]:
+    """Whatever another library says about a damaged file, the user gets a FileError."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, FileError):
+        raise
+    except BaseException as problem:  # a panic of Rust code is no Exception
+        if isinstance(problem, OSError) and problem.errno is not None:
+            raise
+        said = str(problem).strip().split("\n")[0] or type(problem).__name__
+        raise FileError(source.path, f"is damaged ({said})") from problem
+
+
+def library(name: str, purpose: str, extra: str) -> Any:
+    """Another library, loaded only now; MissingExtraError where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as problem:
+        raise MissingExtraError(purpose, extra) from problem
+
+
+def quote(text: bytes | str) -> str:
+    """A piece of the file, short enough for an error message."""
+    shown = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
+    shown = shown.strip().split("\n")[0]
+    return repr(shown if len(shown) <= 60 else shown[:57] + "...")
+
+
+def whole_number(text: str) -> int | None:
+    """A count as a header writes it, or None."""
+    return int(text) if re.fullmatch("[+-]?[0-9]{1,18}", text) else None

@@ -1,0 +1,121 @@
+"""E57 files with several scans, poses and invalid points."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphreg import FileError, MissingExtraError
+from graphreg.files import read_cloud, write
+
+pye57: Any = pytest.importorskip("pye57")
+
+POINTS = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+
+
+def cartesian(points: Any) -> dict[str, Any]:
+    return {f"cartesian{axis}": np.array(points[:, i], float) for i, axis in enumerate("XYZ")}
+
+
+def test_scans_are_put_into_the_common_frame(tmp_path: Path) -> None:
+    path = tmp_path / "a.e57"
+    with pye57.E57(str(path), "w") as file:
+        file.write_scan_raw(
+            cartesian(POINTS)
+            | {
+                "intensity": np.arange(50.0),
+                "colorRed": np.arange(50),
+                "colorGreen": np.arange(50),
+                "colorBlue": np.arange(50),
+            }
+        )
+        half = np.sqrt(0.5)
+        turn, shift = np.array([half, 0, 0, half]), np.array([4e5, 5e6, 7])
+        file.write_scan_raw(cartesian(POINTS) | {"intensity": np.ones(50)}, rotation=turn, translation=shift)
+    cloud = read_cloud(path)
+    turned = np.stack([-POINTS[:, 1], POINTS[:, 0], POINTS[:, 2]], axis=1) + shift
+    np.testing.assert_allclose(cloud.points, np.concatenate([POINTS, turned]), rtol=0, atol=1e-8)
+    assert list(cloud.attributes) == ["intensity"]
+    assert cloud.attributes["intensity"].dtype == np.float32
+    assert cloud.attributes["intensity"].tolist() == [*range(50), *[1] * 50]
+
+
+def test_invalid_points_are_dropped_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.e57"
+    with pye57.E57(str(path), "w") as file:
+        states = np.arange(50) % 3
+        rows = {"rowIndex": np.arange(50), "columnIndex": np.arange(50)}
+        file.write_scan_raw(cartesian(POINTS) | rows | {"cartesianInvalidState": states})
+    cloud = read_cloud(path)
+    assert cloud.kept.tolist() == (states == 0).tolist()
+    np.testing.assert_array_equal(cloud.points, POINTS[states == 0])
+    assert cloud.attributes["rowIndex"].tolist() == np.flatnonzero(states == 0).tolist()
+
+
+def test_spherical_coordinates(tmp_path: Path) -> None:
+    libe57 = pye57.libe57
+    path = tmp_path / "a.e57"
+    values = {
+        "sphericalRange": [2.0, 2.0],
+        "sphericalAzimuth": [0.0, np.pi / 2],
+        "sphericalElevation": [0.0, np.pi / 6],
+    }
+    with pye57.E57(str(path), "w") as file:
+        scan, prototype = libe57.StructureNode(file.image_file), libe57.StructureNode(file.image_file)
+        buffers, arrays = libe57.VectorSourceDestBuffer(), []
+        for name, column in values.items():
+            prototype.set(name, libe57.FloatNode(file.image_file, 0.0, libe57.E57_DOUBLE))
+            arrays.append(np.array(column))
+            buffers.append(libe57.SourceDestBuffer(file.image_file, name, arrays[-1], 2, True, True))
+        points = libe57.CompressedVectorNode(file.image_file, prototype, libe57.VectorNode(file.image_file, True))
+        scan.set("points", points)
+        file.data3d.append(scan)
+        writer = points.writer(buffers)
+        writer.write(2)
+        writer.close()
+    np.testing.assert_allclose(read_cloud(path).points, [[2, 0, 0], [0, np.sqrt(3), 1]], atol=1e-12)
+
+
+def test_a_file_without_scans(tmp_path: Path) -> None:
+    path = tmp_path / "a.e57"
+    pye57.E57(str(path), "w").close()
+    with pytest.raises(FileError, match="holds no points"):
+        read_cloud(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (0, 1, "does not begin with an E57 header"),
+        (16, 2048, "says it has 2048 bytes"),
+        (16, 2047, "damaged E57 header"),
+        (24, 2**63, "description lies behind its end"),
+        (32, 2**64 - 1, "description lies behind its end"),
+        (40, 0, "damaged E57 header"),
+        (1200, 99, "checksum"),
+    ],
+)
+def test_damage(tmp_path: Path, place: int, value: int, said: str) -> None:
+    path = tmp_path / "a.e57"
+    write(path, POINTS)
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<Q", data, place, value)
+    path.write_bytes(data)
+    with pytest.raises(FileError, match=said):
+        read_cloud(path)
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.e57"
+    write(path, POINTS)
+    monkeypatch.setitem(sys.modules, "pye57", None)
+    with pytest.raises(MissingExtraError, match=r"reading E57 files needs .* 'graphreg\[e57\]'"):
+        read_cloud(path)
+    with pytest.raises(MissingExtraError, match="writing E57"):
+        write(tmp_path / "b.e57", POINTS)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.e57"]

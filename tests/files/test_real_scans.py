@@ -1,0 +1,46 @@
+"""The real scans that GRAPHREG_DATA points to: read whole, and refused when cut."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphreg import FileError
+from graphreg.files import read_cloud, write
+
+DATA = os.environ.get("GRAPHREG_DATA")
+SCANS = sorted(file for kind in ("ply", "bin") for file in Path(DATA).rglob(f"*.{kind}")) if DATA else []
+
+pytestmark = pytest.mark.skipif(not SCANS, reason="the environment variable GRAPHREG_DATA names no folder of scans")
+
+
+@pytest.mark.parametrize("path", SCANS, ids=lambda path: path.name)
+def test_all_points_are_there(path: Path) -> None:
+    cloud = read_cloud(path)
+    content = path.read_bytes()
+    said = re.search(rb"element vertex (\d+)", content[:5000])
+    assert len(cloud.kept) == (int(said[1]) if said else len(content) // 16)
+    assert cloud.dropped == 0
+    assert 0 < np.ptp(cloud.points, axis=0).max() < 1000
+
+
+@pytest.mark.parametrize("path", [scan for scan in SCANS if scan.suffix == ".ply"][::4], ids=lambda path: path.name)
+def test_a_scan_that_was_cut_in_half(path: Path, tmp_path: Path) -> None:
+    content = path.read_bytes()
+    (tmp_path / "half.ply").write_bytes(content[: len(content) // 2])
+    with pytest.raises(FileError, match=r"says it holds \d+ .* but ends after \d+"):
+        read_cloud(tmp_path / "half.ply")
+
+
+@pytest.mark.parametrize("path", SCANS[::9], ids=lambda path: path.name)
+def test_a_scan_survives_other_formats(path: Path, tmp_path: Path) -> None:
+    cloud = read_cloud(path)
+    for suffix in ("ply", "pcd", "npz", "csv"):
+        write(tmp_path / f"a.{suffix}", cloud)
+        again = read_cloud(tmp_path / f"a.{suffix}")
+        np.testing.assert_array_equal(again.points, cloud.points)
+        assert set(again.attributes) == set(cloud.attributes)

@@ -1,0 +1,113 @@
+"""Lines of numbers, as people and programs write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphreg import FileError
+from graphreg.files import read_cloud
+
+POINTS = [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("suffix", ["xyz", "txt", "asc", "csv", "pts"])
+@pytest.mark.parametrize(
+    ("text", "attributes"),
+    [
+        ("1 2 3\n4 5 6\n", {}),
+        ("1\t2\t3\r\n4\t5\t6\r\n", {}),
+        ("  1   2   3  \n\n4 5 6\n\n", {}),
+        ("1,2,3\n4,5,6\n", {}),
+        ("1, 2, 3\n4, 5, 6\n", {}),
+        ("1;2;3\n4;5;6\n", {}),
+        ("\ufeff1 2 3\n4 5 6\n", {}),
+        ("# made by hand\n// today\n1 2 3\n# half\n4 5 6 # last\n", {}),
+        ("2\n1 2 3\n4 5 6\n", {}),
+        ("1\n1 2 3\n1\n4 5 6\n", {}),
+        ("x y z\n1 2 3\n4 5 6\n", {}),
+        ("X,Y,Z\n1,2,3\n4,5,6\n", {}),
+        ('"x","y","z"\n1,2,3\n4,5,6\n', {}),
+        ("z;y;x\n3;2;1\n6;5;4\n", {}),
+        ("//X Y Z\n1 2 3\n4 5 6\n", {}),
+        ("# x y z gps\n1 2 3 7\n4 5 6 8\n", {"gps": [7, 8]}),
+        ("id,x,y,z,label,t\n7,1,2,3,a wall,.5\n8,4,5,6,floor,1e1\n", {"id": [7, 8], "t": [0.5, 10]}),
+        ("x,y,z,n,\n1,2,3,,\n4,5,6,9,\n", {"n": [np.nan, 9]}),
+        ("1 2 3 wall\n4 5 6 floor\n", {}),
+        ("x,y,z,a,a\n1,2,3,4,5\n4,5,6,7,8\n", {"a": [4, 7], "column_4": [5, 8]}),
+    ],
+)
+def test_what_is_found_out(tmp_path: Path, suffix: str, text: str, attributes: dict[str, list[float]]) -> None:
+    path = tmp_path / f"a.{suffix}"
+    path.write_bytes(text.encode())
+    cloud = read_cloud(path)
+    assert cloud.points.tolist() == POINTS
+    assert list(cloud.attributes) == list(attributes)
+    for name, values in attributes.items():
+        np.testing.assert_array_equal(cloud.attributes[name], values)
+
+
+def test_names_of_columns_without_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.xyz"
+    path.write_text("1 2 3 9 8\n")
+    assert {name: v.tolist() for name, v in read_cloud(path).attributes.items()} == {
+        "column_3": [9],
+        "column_4": [8],
+    }
+    path = tmp_path / "a.pts"
+    path.write_text("1\n1 2 3 -1200 255 0 128\n")
+    assert list(read_cloud(path).attributes) == ["intensity", "red", "green", "blue"]
+
+
+def test_points_that_are_not_finite_are_dropped_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,y,z,n\n1,2,3,1\n,2,3,2\nNaN,2,3,3\n1,inf,3,4\n")
+    cloud = read_cloud(path)
+    assert cloud.kept.tolist() == [True, False, False, False]
+    assert cloud.attributes["n"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n\n# nothing\n", "holds no points"),
+        ("x,y,z\n", "holds no points"),
+        ("1 2\n3 4\n", "no z coordinate"),
+        ("1 2 3\n4 5\n", "line 2 should hold 3 numbers, but is '4 5'"),
+        ("1 2 3\n4 5 6 7\n", "line 2"),
+        ("1 2 3\n4 five 6\n", "line 2"),
+        ("1 2 3\n4 5 6", "in the middle of a line, '4 5 6'"),
+        ("1 2 3", "in the middle of a line"),
+        ("3\n1 2 3\n4 5 6\n", "says it holds 3 points but ends after 2"),
+        ("1\n1 2 3\n4 5 6\n", "goes on after everything"),
+        ("-1\n1 2 3\n", "says it holds -1 points"),
+        ("1000000000000\n1 2 3\n", "ends after 1"),
+        ("a,b,c\n1,2,3\n", "no x coordinate, only a, b, c"),
+        ("x,y,z\n1,2,3,4\n", "names 3 columns, but its first row is '1,2,3,4'"),
+        ("x,y,z\n1,2,wall\n", "no z coordinate"),
+        ("1,5;2,5;3,5\n4,5;5,5;6,5\n", "no x coordinate"),
+        ("\0\0\0\0", "in the middle of a line"),
+        ("{\\rtf1}\n", "holds no points"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode())
+    with pytest.raises(FileError, match=said):
+        read_cloud(path)
+
+
+def test_text_of_windows_in_two_bytes_a_letter(tmp_path: Path) -> None:
+    path = tmp_path / "a.xyz"
+    path.write_bytes("1 2 3\n4 5 6\n".encode("utf-16"))
+    with pytest.raises(FileError):
+        read_cloud(path)
+
+
+def test_rows_across_the_chunks_in_which_a_file_is_read(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(size=(120_000, 3))
+    path = tmp_path / "a.xyz"
+    path.write_text("".join("{!r} {!r} {!r}\n".format(*row) for row in points.tolist()))
+    np.testing.assert_array_equal(read_cloud(path).points, points)
