@@ -249,6 +249,13 @@ def turned(yaw: float = 0.0, pitch: float = 0.0, roll: float = 0.0) -> Floats:
     )
 
 
+def rigid(place: ArrayLike, rotation: Floats) -> Floats:
+    """The motion (4, 4) that turns by `rotation` and then takes the origin to `place`."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, place
+    return pose
+
+
 def box(low: ArrayLike, high: ArrayLike, frame: Floats | None = None) -> Part:
     """The box between two corners, turned by `frame` about its middle."""
     bottom, top = np.asarray(low, float), np.asarray(high, float)

@@ -41,8 +41,8 @@ LARGEST_SIDE = 16384
 # From deep blue through teal to yellow, lightness rising evenly, so that it reads in grey as well.
 _SCALE = np.array(
     [
-        [0.13, 0.11, 0.38],
-        [0.16, 0.27, 0.55],
+        [0.19, 0.17, 0.45],
+        [0.18, 0.30, 0.58],
         [0.13, 0.43, 0.60],
         [0.13, 0.57, 0.57],
         [0.32, 0.70, 0.47],
