@@ -1,6 +1,6 @@
-"""Bodies of a hand's size that a range camera looks at: grown ones (dragon, hare, hand) and a machined one (casting).
+"""Bodies for a range camera, about 0.2 m large: grown ones (dragon, hare, hand) and a machined one (casting).
 
-Lengths below are millimetres; the fields that leave this file take and give metres. None of the bodies has a symmetry.
+Lengths below are millimetres; the fields that leave this file take and give metres. No body has a symmetry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MM = 1e-3
 
 
 def dragon(variant: int) -> Body:
-    """A dragon on the move: coiled tail, open jaws, horns, a crest of spikes, one wing up and one half folded."""
+    """A dragon on the move: open jaws, horns, a crest of spikes, one wing up and one half folded."""
     rng = np.random.default_rng([variant, 1])
     flesh = Flesh(1.0, _relief(rng, 0.5, 8.0))
     spine = _curve(
@@ -44,7 +44,7 @@ def dragon(variant: int) -> Body:
     ):
         flesh.limb([hip, knee, foot], [1.5 * size, 0.85 * size, 0.6 * size])
         for toe in (-0.55, 0.0, 0.6):
-            tip = np.array(foot) + [-17 * np.cos(toe), 15 * np.sin(toe), -3]
+            tip = np.array(foot) + np.array([-17 * np.cos(toe), 15 * np.sin(toe), -3])
             flesh.limb([foot, (np.array(foot) + tip) / 2 + [0, 0, 3], tip], [0.55 * size, 0.42 * size, 0.6])
     _wing(flesh, [-16, 12, 18], [[10, 40, 62], [44, 48, 84], [62, 46, 62], [58, 44, 36]])
     _wing(flesh, [-14, -13, 18], [[14, -38, 34], [54, -42, 40], [66, -42, 22], [58, -38, 4]])
@@ -56,7 +56,7 @@ def _dragon_head(flesh: Flesh) -> None:
     origin = np.array([-78.0, -12.0, 66.0])
 
     def at(*point: float) -> Floats:
-        return origin + face @ np.array(point)
+        return np.asarray(origin + face @ np.array(point))
 
     flesh.lump(at(0, 0, 0), [13, 9.5, 9], face)
     flesh.limb([at(-4, 0, 2), at(-22, 0, 0.5), at(-31, 0, 1)], [8, 5.5, 4])
@@ -150,12 +150,12 @@ def hand(variant: int) -> Body:
             flesh.lump(joint + np.array([0, 1.8, 0]), [size * 1.04, size, size * 1.1])
         nail = (line[-1] - line[-2]) / lengths[-1]
         flesh.lump(line[-1] + [0, 0.62 * radii[-1], 0] - 2 * nail, [0.7 * radii[-1], 1.8, 5], turned(-spread))
-        flesh.limb([line[0] + [0, 7, 0], [0.35 * line[0][0], 12, -48]], [2.4, 1.4])
+        flesh.limb(np.array([line[0] + [0, 7, 0], [0.35 * line[0][0], 12, -48]]), [2.4, 1.4])
     return _body(flesh.field(), 140)
 
 
 def casting(variant: int) -> Body:
-    """A bearing bracket: base plate with unequal bolt holes, bored boss, angled spigot with a flange, ribs, a stud."""
+    """A bearing bracket: plate with unequal holes, bored boss, leaning pipe with a flange, ribs, a stud."""
     rng = np.random.default_rng([variant, 4])
     lean = rng.uniform(0.45, 0.6)
     spout = turned(rng.uniform(0.5, 0.7), lean)
@@ -213,7 +213,7 @@ def _curve(knots: ArrayLike, count: int, rng: np.random.Generator, wobble: float
 
 def _along(values: ArrayLike, count: int) -> Floats:
     known = np.asarray(values, float)
-    return np.interp(np.linspace(0, len(known) - 1, count), np.arange(len(known)), known)
+    return np.asarray(np.interp(np.linspace(0, len(known) - 1, count), np.arange(len(known)), known))
 
 
 def _round_box(p: Floats, centre: ArrayLike, half: ArrayLike, frame: Floats | None, edge: float) -> Floats:

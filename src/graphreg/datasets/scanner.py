@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, Mask
 from graphreg.datasets.shapes import Surface
 
 # Rays of the first look that finds out how large a share of them comes back.
-TRIAL = 2500
+TRIAL = 2000
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,15 @@ class Sensor:
         level = np.cos(second)
         return np.stack([level * np.cos(first), level * np.sin(first), np.sin(second)], axis=1)
 
+    def covers(self, rays: Floats) -> Mask:
+        """Which of these directions the pattern spans."""
+        if self.kind == "camera":
+            first, second = rays[:, 0] / rays[:, 2], rays[:, 1] / rays[:, 2]
+        else:
+            first, second = np.arctan2(rays[:, 1], rays[:, 0]), np.arcsin(rays[:, 2])
+        across = (first >= self.wide[0]) & (first <= self.wide[1])
+        return np.asarray(across & (second >= self.tall[0]) & (second <= self.tall[1]))
+
     def aimed(self, rays: Floats) -> Sensor:
         """The same camera with its window cut down to `rays`, and a margin."""
         bounds = []
@@ -55,8 +64,12 @@ class Sensor:
 
 @dataclass(frozen=True)
 class Losses:
-    """What does not come back: a share `dropout` of all returns, and a share that grows with the square of the
-    range up to `fading` at `reach`, beyond which nothing is seen."""
+    """What does not come back.
+
+    dropout  share of all returns
+    fading   share of the returns at `reach`; less in proportion to the square of the range
+    reach    range beyond which nothing is seen
+    """
 
     dropout: float
     fading: float
@@ -72,25 +85,23 @@ def sweep(
     losses: Losses,
     rng: np.random.Generator,
 ) -> Floats:
-    """About `points` points on what the sensor sees from `pose` (sensor to world), in the sensor's frame.
+    """About `points` points on what the sensor sees from `pose` (sensor to world), in its own frame.
 
     The range of each has a Gaussian error of standard deviation `noise`.
     """
     trial = sensor.rays(TRIAL)
-    ranges = _returns(surface, sensor, trial, pose, losses, np.random.default_rng(0))
-    if sensor.kind == "camera" and np.isfinite(ranges).any():
-        sensor = sensor.aimed(trial[np.isfinite(ranges)])
-        trial = sensor.rays(TRIAL)
-        ranges = _returns(surface, sensor, trial, pose, losses, np.random.default_rng(0))
-    share = max(float(np.isfinite(ranges).mean()), 0.01)
-    rays = sensor.rays(points / share)
-    ranges = _returns(surface, sensor, rays, pose, losses, rng)
+    back = np.isfinite(returns(surface, sensor, trial, pose, losses, np.random.default_rng(0)))
+    if sensor.kind == "camera" and back.any():
+        sensor = sensor.aimed(trial[back])
+    share = back.sum() / sensor.covers(trial).sum()
+    rays = sensor.rays(points / max(share, 0.01))
+    ranges = returns(surface, sensor, rays, pose, losses, rng)
     back = np.isfinite(ranges)
     measured = ranges[back] + noise * rng.normal(size=int(back.sum()))
     return np.ascontiguousarray(measured[:, None] * rays[back])
 
 
-def _returns(
+def returns(
     surface: Surface,
     sensor: Sensor,
     rays: Floats,

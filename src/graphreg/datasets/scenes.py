@@ -1,13 +1,11 @@
-"""Places that a laser scanner stands in or drives through: a facade, a room, a street. Metres, z up, no symmetry."""
+"""Places for a laser scanner: a facade, a room, a street to drive through. Metres, z up, no symmetry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from graphreg.clouds import Floats
+from graphreg.datasets.props import balcony, car, chair, moved, street_furniture, table, tree, wall, window
 from graphreg.datasets.shapes import Part, Scene, box, cylinder, ellipsoid, gable, rigid, turned
 
 STREET_BLOCK = 16.0
@@ -16,7 +14,7 @@ STREET_MARGIN = 6
 
 
 def facade(variant: int) -> Scene:
-    """The front of an old town house, 30 m wide along x, facing -y, with a wing that steps forward and a pavement."""
+    """The front of an old town house, 30 m wide along x, facing -y, with a wing that steps forward."""
     rng = np.random.default_rng([variant, 5])
     parts = [box([-40, -40, -0.4], [40, 6, 0]), box([-40, -4.5, 0], [40, 0.5, 0.14])]
     floors = [(0.0, 4.4), (4.4, 8.2), (8.2, 11.8), (11.8, 14.6)]
@@ -31,11 +29,11 @@ def facade(variant: int) -> Scene:
                 openings.append((x - 1.2, x + 1.2, 0.6, 3.4))
             elif not (level == 3 and k == 4):
                 openings.append((x - wide, x + wide, sill, high - rng.uniform(0.6, 0.8)))
-        parts += _wall(-15, 11.5, low, high, openings, depth=0.35)
+        parts += wall(-15, 11.5, low, high, openings, depth=0.35)
         for k, (left, right, sill, top) in enumerate(openings):
-            parts += _window(rng, left, right, sill, top)
+            parts += window(rng, left, right, sill, top)
             if level in (1, 2) and rng.random() < 0.4:
-                parts += _balcony(left - 0.4, right + 0.4, sill - 0.15, rng.uniform(0.8, 1.2))
+                parts += balcony(left - 0.4, right + 0.4, sill - 0.15, rng.uniform(0.8, 1.2))
             elif level == 1 and k % 2:
                 parts.append(gable([left - 0.2, -0.3, top + 0.1], [right + 0.2, 0.1, top + 0.7]))
         parts.append(box([-15.1, -0.16, high - 0.22], [11.6, 0, high]))
@@ -47,7 +45,7 @@ def facade(variant: int) -> Scene:
         parts += [box([x - 0.8, 0.3, 15.4], [x + 0.8, 4, 17.2]), gable([x - 1, 0.1, 17.2], [x + 1, 4, 18.1])]
     parts += [box([x, 3, 17], [x + w, 4, 20.5 + w]) for x, w in ((-11.4, 1.3), (5.2, 0.8))]
     # The wing on the right, and a bay of three storeys on round columns.
-    parts += _wall(
+    parts += wall(
         11.5, 17, 0, 12.5, [(12.6, 13.8, 1, 3), (14.7, 15.9, 5, 7.4), (12.6, 13.6, 9, 11)], 0.3, -2.8
     )
     parts += [box([11.5, -2.8, 0], [11.8, 0.3, 12.5]), box([11.2, -3.2, 12.5], [17.2, 5, 12.8])]
@@ -64,8 +62,8 @@ def facade(variant: int) -> Scene:
         box([axes[2] - 1.5, -1.0 + 0.3 * k, 0], [axes[2] + 1.5, 0.2, 0.32 + 0.16 * k]) for k in range(3)
     ]
     parts += [cylinder([7.5, -3.6, 0], [7.5, -3.6, 5.2], 0.08), ellipsoid([7.5, -3.6, 5.4], [0.3, 0.3, 0.35])]
-    parts += _tree(rng, [-12.5, -5.5, 0], 6.5)
-    parts += _moved(_car(rng, "van"), [2.5, -7.5, 0], 0.06)
+    parts += tree(rng, [-12.5, -5.5, 0], 6.5)
+    parts += moved(car(rng, "van"), [2.5, -7.5, 0], 0.06)
     for _ in range(7):
         x, y = rng.uniform(-14, 10), rng.uniform(-3.5, -1.5)
         parts.append(cylinder([x, y, 0.1], [x, y, rng.uniform(0.5, 1.1)], rng.uniform(0.1, 0.35)))
@@ -73,7 +71,7 @@ def facade(variant: int) -> Scene:
 
 
 def room(variant: int) -> Scene:
-    """A living room of 5 x 4.2 m with a niche: sofa, table and chairs, shelves with books, lamp, plant, curtain."""
+    """A living room of 5 x 4.2 m with a niche: sofa, table, chairs, books, lamp, plant, curtain."""
     rng = np.random.default_rng([variant, 6])
     parts = [box([-2.7, -2.3, -0.2], [2.7, 2.3, 0]), box([-2.7, -2.3, 2.6], [2.7, 2.3, 2.8])]
     parts += [box([-2.7, -2.3, 0], [-2.5, 2.3, 2.6]), box([-2.7, -2.3, 0], [2.7, -2.1, 2.6])]
@@ -112,9 +110,9 @@ def room(variant: int) -> Scene:
         box([-0.5, -0.7, 0.42], [-0.25, -0.52, 0.46], turned(0.4)),
     ]
     # Dining table with chairs, laid by someone untidy.
-    parts += _table([1.2, 0.35, 0], 1.5, 0.85, 0.74, 0.1)
+    parts += table([1.2, 0.35, 0], 1.5, 0.85, 0.74, 0.1)
     for x, y, turn in ((0.75, 0.95, 3.0), (1.55, 1.05, 3.5), (0.95, -0.3, 0.2), (2.05, -0.25, 0.9)):
-        parts += _chair([x + rng.uniform(-0.08, 0.08), y, 0], turn + rng.uniform(-0.2, 0.2))
+        parts += chair([x + rng.uniform(-0.08, 0.08), y, 0], turn + rng.uniform(-0.2, 0.2))
     for _ in range(6):
         x, y = rng.uniform(0.7, 1.7), rng.uniform(0.1, 0.6)
         parts.append(cylinder([x, y, 0.74], [x, y, 0.74 + rng.uniform(0.02, 0.26)], rng.uniform(0.03, 0.13)))
@@ -154,7 +152,7 @@ def room(variant: int) -> Scene:
 
 
 def street(variant: int, drive: float) -> Scene:
-    """A bending street for a drive of so many metres: houses, parked cars, trees, lamps, bins, no two blocks alike.
+    """A bending street for a drive of so many metres: houses, cars, trees, lamps, no two blocks alike.
 
     A longer drive has the same street with more blocks at its end.
     """
@@ -180,7 +178,7 @@ def _heading(distance: Floats) -> Floats:
 
 
 def _street_block(rng: np.random.Generator) -> list[Part]:
-    """One block around the origin of its own frame; a little longer than a block, so that bends leave no gaps."""
+    """One block around the origin of its own frame, a little too long, so that bends leave no gaps."""
     half = STREET_BLOCK / 2 + 1.0
     parts = [box([-half, -45, -0.5], [half, 45, 0])]
     for side in (-1, 1):
@@ -199,21 +197,21 @@ def _street_block(rng: np.random.Generator) -> list[Part]:
         elif kind == "garden":
             near, far = across(3.1, 3.7)
             parts.append(box([-half + 1, near, 0], [half - rng.uniform(1, 4), far, rng.uniform(0.9, 1.6)]))
-            parts += _tree(rng, [rng.uniform(-4, 4), kerb + side * rng.uniform(5, 8), 0], rng.uniform(5, 9))
+            parts += tree(rng, [rng.uniform(-4, 4), kerb + side * rng.uniform(5, 8), 0], rng.uniform(5, 9))
             parts.append(ellipsoid([0, kerb + 16 * side, -1], [9, 8, rng.uniform(1.5, 3)]))
             parts += _house(rng, half - 3, kerb + side * rng.uniform(11, 14), side)
         else:
             near, far = across(9, 15)
             parts.append(box([-half + 1, near, 0], [half - 3, far, rng.uniform(2.4, 3.2)]))
-            parts += _moved(_car(rng, "van"), [rng.uniform(-3, 3), kerb + side * 6, 0], rng.uniform(1.2, 1.8))
+            parts += moved(car(rng, "van"), [rng.uniform(-3, 3), kerb + side * 6, 0], rng.uniform(1.2, 1.8))
         if rng.random() < 0.75:
-            car = _car(rng, rng.choice(["car", "car", "van"]))
+            vehicle = car(rng, rng.choice(["car", "car", "van"]))
             place = [rng.uniform(-5, 5), kerb - side * rng.uniform(1.0, 1.3), 0]
-            parts += _moved(car, place, rng.normal() * 0.04 + (np.pi if side > 0 else 0))
+            parts += moved(vehicle, place, rng.normal() * 0.04 + (np.pi if side > 0 else 0))
         if rng.random() < 0.5:
-            parts += _tree(rng, [rng.uniform(-6, 6), kerb + side * 0.8, 0.1], rng.uniform(4, 7))
+            parts += tree(rng, [rng.uniform(-6, 6), kerb + side * 0.8, 0.1], rng.uniform(4, 7))
         for _ in range(rng.integers(1, 4)):
-            parts += _street_furniture(rng, rng.uniform(-7, 7), kerb + side * rng.uniform(0.3, 2.4), -side)
+            parts += street_furniture(rng, rng.uniform(-7, 7), kerb + side * rng.uniform(0.3, 2.4), -side)
     return parts
 
 
@@ -229,10 +227,10 @@ def _house(rng: np.random.Generator, half: float, front: float, side: int) -> li
             wide = rng.uniform(0.9, 1.5)
             gaps.append((x, x + wide, low + (0 if level == 0 and rng.random() < 0.2 else 0.9), low + 2.2))
             x += wide + rng.uniform(0.8, 1.8)
-        parts += _wall(-half, half, low, low + height / floors, gaps, 0.3)
+        parts += wall(-half, half, low, low + height / floors, gaps, 0.3)
         if level and rng.random() < 0.35:
             left, right, sill, _ = gaps[rng.integers(len(gaps))]
-            parts += _balcony(left - 0.5, right + 0.5, sill - 0.7, 1.1)
+            parts += balcony(left - 0.5, right + 0.5, sill - 0.7, 1.1)
     parts += [
         box([-half, 0.3, 0], [half, deep, height]),
         box([-half, -0.35, height], [half, deep, height + 0.25]),
@@ -247,138 +245,4 @@ def _house(rng: np.random.Generator, half: float, front: float, side: int) -> li
     ]
     if rng.random() < 0.5:
         parts.append(box([x - 1.2, -1.2, 2.6], [x + 1.2, 0, 2.75], turned(0, 0, 0.15)))
-    return _moved(parts, [0, front, 0], 0 if side > 0 else np.pi)
-
-
-def _wall(
-    left: float,
-    right: float,
-    low: float,
-    high: float,
-    openings: list[tuple[float, ...]],
-    depth: float,
-    y: float = 0.0,
-) -> list[Part]:
-    """A wall along x with its face at `y` and rectangular openings (x0, x1, z0, z1) that do not overlap in x."""
-    parts = []
-    at = left
-    for x0, x1, z0, z1 in sorted(openings):
-        parts.append(box([at, y, low], [x0, y + depth, high]))
-        if z0 > low:
-            parts.append(box([x0, y, low], [x1, y + depth, z0]))
-        parts += [
-            box([x0, y, z1], [x1, y + depth, high]),
-            box([x0, y + depth - 0.08, z0], [x1, y + depth, z1]),
-        ]
-        at = x1
-    parts.append(box([at, y, low], [right, y + depth, high]))
-    return parts
-
-
-def _window(rng: np.random.Generator, left: float, right: float, sill: float, top: float) -> Iterator[Part]:
-    """Frame, bar, sill, sometimes a shutter."""
-    middle = (left + right) / 2
-    yield box([middle - 0.04, 0.12, sill], [middle + 0.04, 0.3, top])
-    yield box([left, 0.12, top - 0.75], [right, 0.3, top - 0.68])
-    yield box([left - 0.15, -0.2, sill - 0.1], [right + 0.15, 0.1, sill])
-    yield box([left - 0.12, -0.08, top], [right + 0.12, 0.05, top + 0.16])
-    if rng.random() < 0.3:
-        yield box([left - 0.6, -0.06, sill], [left - 0.03, 0, top])
-    if rng.random() < 0.25:
-        yield box([left, 0.1, top - rng.uniform(0.4, 1.2)], [right, 0.2, top])
-
-
-def _balcony(left: float, right: float, floor: float, deep: float) -> list[Part]:
-    parts = [
-        box([left, -deep, floor - 0.15], [right, 0, floor]),
-        box([left, -deep, floor + 0.9], [right, -deep + 0.06, floor + 0.97]),
-    ]
-    parts += [box([x, -deep, floor + 0.9], [x + 0.05, 0, floor + 0.97]) for x in (left, right - 0.05)]
-    bars = np.arange(left + 0.04, right, 0.16)
-    parts += [cylinder([x, -deep + 0.03, floor], [x, -deep + 0.03, floor + 0.9], 0.018) for x in bars]
-    return parts
-
-
-def _car(rng: np.random.Generator, kind: str) -> list[Part]:
-    """A parked car or van around the origin, nose towards +x."""
-    length, wide = (
-        (rng.uniform(4.6, 5.4), 0.98) if kind == "van" else (rng.uniform(3.7, 4.7), rng.uniform(0.82, 0.92))
-    )
-    high = rng.uniform(1.9, 2.3) if kind == "van" else rng.uniform(1.4, 1.6)
-    nose, tail = length / 2, -length / 2
-    parts = [box([tail, -wide, 0.3], [nose, wide, 0.85])]
-    if kind == "van":
-        parts += [
-            box([tail, -wide, 0.8], [nose - 1.1, wide, high]),
-            ellipsoid([nose - 1.1, 0, 0.85], [0.95, wide, high - 1]),
-        ]
-    else:
-        parts += [ellipsoid([-0.25, 0, 0.75], [0.42 * length, wide - 0.05, high - 0.75])]
-        parts += [box([tail + 0.9, -wide + 0.12, 0.8], [0.5, wide - 0.12, high - 0.05])]
-    parts += [
-        ellipsoid([nose - 0.1, 0, 0.6], [0.28, wide, 0.28]),
-        ellipsoid([tail + 0.05, 0, 0.6], [0.2, wide, 0.3]),
-    ]
-    for x in (nose - 0.8, tail + 0.75):
-        parts += [cylinder([x, y - 0.1, 0.31], [x, y + 0.1, 0.31], 0.31) for y in (-wide + 0.05, wide - 0.05)]
-    parts += [ellipsoid([0.6, y, 0.98], [0.08, 0.12, 0.08]) for y in (-wide - 0.08, wide + 0.08)]
-    return parts
-
-
-def _tree(rng: np.random.Generator, foot: ArrayLike, height: float) -> Iterator[Part]:
-    base = np.asarray(foot, float)
-    fork = base + [*(rng.normal(size=2) * 0.15), 0.4 * height]
-    yield cylinder(base, fork, 0.028 * height)
-    for _ in range(rng.integers(5, 8)):
-        tip = fork + np.array([*(rng.normal(size=2) * 0.17), rng.uniform(0.2, 0.5)]) * height
-        yield cylinder(fork, tip, 0.01 * height)
-        for _ in range(5):
-            leaf = tip + rng.normal(size=3) * 0.075 * height
-            sizes = rng.uniform(0.05, 0.12, 3) * height
-            yield ellipsoid(leaf, sizes, turned(*rng.uniform(0, 3, 3)))
-
-
-def _street_furniture(rng: np.random.Generator, x: float, y: float, towards_road: int) -> Iterator[Part]:
-    kind = rng.choice(["lamp", "sign", "bin", "bollard", "box", "bench"])
-    if kind == "lamp":
-        top = rng.uniform(5, 7)
-        yield cylinder([x, y, 0], [x, y, top], 0.07)
-        yield cylinder([x, y, top], [x, y + 1.4 * towards_road, top + 0.3], 0.05)
-        yield ellipsoid([x, y + 1.5 * towards_road, top + 0.25], [0.15, 0.4, 0.1])
-    elif kind == "sign":
-        yield cylinder([x, y, 0], [x, y, 2.7], 0.03)
-        yield cylinder([x - 0.04, y, 2.4], [x - 0.02, y, 2.4], rng.uniform(0.25, 0.38))
-    elif kind == "bin":
-        yield cylinder([x, y, 0.1], [x, y, 1.0], 0.27)
-    elif kind == "bollard":
-        for k in range(3):
-            yield cylinder([x + 1.4 * k, y, 0], [x + 1.4 * k, y, 0.95], 0.08)
-    elif kind == "box":
-        yield box([x, y, 0], [x + 0.8, y + 0.35, rng.uniform(0.9, 1.5)])
-    else:
-        yield box([x, y, 0.42], [x + 1.6, y + 0.4, 0.48])
-        yield box([x, y, 0.55], [x + 1.6, y + 0.06, 0.95])
-        for leg in (0.1, 1.4):
-            yield box([x + leg, y, 0], [x + leg + 0.1, y + 0.4, 0.42])
-
-
-def _table(place: ArrayLike, long: float, wide: float, high: float, turn: float) -> list[Part]:
-    parts = [box([-long / 2, -wide / 2, high - 0.04], [long / 2, wide / 2, high])]
-    for x in (-long / 2 + 0.07, long / 2 - 0.07):
-        parts += [
-            box([x - 0.03, y - 0.03, 0], [x + 0.03, y + 0.03, high])
-            for y in (-wide / 2 + 0.07, wide / 2 - 0.07)
-        ]
-    return _moved(parts, place, turn)
-
-
-def _chair(place: ArrayLike, turn: float) -> list[Part]:
-    parts = _table([0, 0, 0], 0.44, 0.42, 0.46, 0)
-    parts += [box([x - 0.02, -0.21, 0.46], [x + 0.02, -0.17, 0.92]) for x in (-0.19, 0.19)]
-    parts += [box([-0.2, -0.2, z], [0.2, -0.175, z + 0.09]) for z in (0.58, 0.8)]
-    return _moved(parts, place, turn)
-
-
-def _moved(parts: Iterable[Part], place: ArrayLike, turn: float) -> list[Part]:
-    pose = rigid(place, turned(turn))
-    return [part.moved(pose) for part in parts]
+    return moved(parts, [0, front, 0], 0 if side > 0 else np.pi)

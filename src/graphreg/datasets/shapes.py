@@ -1,29 +1,34 @@
 """What a ray can hit: bodies given by a distance field, and scenes put together from convex parts.
 
-Both answer one question, `cast`: how far along each ray the surface is, and which way it faces there. The unit is the
-metre, z is up.
+Both answer one question, `cast`: how far along each ray the surface is, and which way it faces there. The
+unit is the metre, z is up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from graphreg.clouds import Floats, Mask
+from graphreg.clouds import Floats
 
 # Neighbouring points at a time in a distance field: few enough that most parts are too far away to matter.
 BLOCK = 256
-BEAM = 32
-MOST_STEPS = 200
+# Cells along each side of the grid that tells rays how far they can go through empty space.
+CELLS = 48
+# Of a body's radius: where a ray has arrived.
+CLOSE_ENOUGH = 2e-4
+MOST_STEPS = 80
 # A part this many blend lengths behind the nearest one adds less than 1e-4 of a blend length.
 NEGLIGIBLE = 10.0
-# Blended fields grow a little faster than distance near thin tapered parts; shorter steps do not jump through them.
+# Fields grow a little faster than distance near tapered parts; shorter steps do not jump through them.
 STEP = 0.9
+LONGEST_STEP = 2.0
 
 
 class Surface(Protocol):
@@ -49,65 +54,74 @@ class Body:
     radius: float
 
     def cast(self, origin: Floats, directions: Floats, reach: float) -> tuple[Floats, Floats]:
-        """See `Surface`; by sphere tracing: each step goes as far as the field says that nothing can be hit."""
+        """See `Surface`. By sphere tracing: each step goes as far as the field says that nothing is there."""
         along = directions @ origin
         inside = along**2 - (origin @ origin - self.radius**2)
         half = np.sqrt(np.maximum(inside, 0.0))
-        near, far = np.maximum(-along - half, 0.0), np.minimum(-along + half, reach)
-        # Rays in the order of a tree's leaves are neighbours: a beam of them goes through empty space as one.
-        order = cKDTree(directions).indices
-        rays = order[((inside > 0) & (near < far))[order]]
+        travelled, far = np.maximum(-along - half, 0.0), np.minimum(-along + half, reach)
         ranges = np.full(len(directions), np.inf)
-        if len(rays):
-            beam = np.arange(len(rays)) // BEAM
-            first = np.arange(0, len(rays), BEAM)
-            middle = np.add.reduceat(directions[rays], first)
-            middle /= np.linalg.norm(middle, axis=1, keepdims=True)
-            width = np.maximum.reduceat(np.linalg.norm(directions[rays] - middle[beam], axis=1), first)
-            start, end = np.minimum.reduceat(near[rays], first), np.maximum.reduceat(far[rays], first)
-            free = self._march(origin, middle, width, start, end)[0]
-            start = np.maximum(near[rays], free[beam])
-            travelled, arrived = self._march(origin, directions[rays], np.zeros(len(rays)), start, far[rays])
-            ranges[rays[arrived]] = travelled[arrived]
-        normals = np.zeros_like(directions)
-        hit = np.isfinite(ranges)
-        normals[hit] = self.normals(origin + ranges[hit, None] * directions[hit])
-        return ranges, normals
-
-    def _march(
-        self, origin: Floats, directions: Floats, width: Floats, start: Floats, end: Floats
-    ) -> tuple[Floats, Mask]:
-        """How far each beam gets from `start` towards `end` before its side, `width` x range away, may touch."""
-        travelled, arrived = start.copy(), np.zeros(len(start), bool)
-        active = np.flatnonzero(start < end)
+        active = np.flatnonzero((inside > 0) & (travelled < far))
+        last_gap, last_step = np.full((2, len(directions)), 1e300)
         for _ in range(MOST_STEPS):
             if not len(active):
                 break
-            at = travelled[active]
-            gap = self.field(origin + at[:, None] * directions[active]) - width[active] * at
-            touching = gap < 1e-5 * self.radius
-            arrived[active[touching]] = True
-            active, gap = active[~touching], gap[~touching]
-            travelled[active] += STEP * gap
-            active = active[travelled[active] < end[active]]
-        return travelled, arrived
+            here = origin + travelled[active, None] * directions[active]
+            gap = self._clearance(here)
+            close = np.flatnonzero(gap < self._cell / 4)
+            gap[close] = self.field(here[close])
+            arrived = np.abs(gap) < CLOSE_ENOUGH * self.radius
+            ranges[active[arrived]] = travelled[active[arrived]]
+            active, gap = active[~arrived], gap[~arrived]
+            # A field that falls more slowly than the ray runs, on a slanting surface, allows for longer steps.
+            fall = (last_gap[active] - gap) / last_step[active]
+            step = STEP * gap / np.clip(fall, 1 / LONGEST_STEP, 1)
+            last_gap[active], last_step[active] = gap, step
+            travelled[active] += step
+            active = active[travelled[active] < far[active]]
+        hit = np.flatnonzero(np.isfinite(ranges))
+        gap, slope = self._slope(origin + ranges[hit, None] * directions[hit])
+        # The last step follows the slope, which would take many more steps of the march.
+        fall = np.einsum("ij,ij->i", slope, directions[hit])
+        ranges[hit] -= np.where(fall < -0.05, gap / np.minimum(fall, -0.05), 0.0)
+        normals = np.zeros_like(directions)
+        normals[hit] = slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
+        return ranges, normals
 
-    def normals(self, points: Floats) -> Floats:
-        """The direction in which the field grows, by differences over the corners of a tetrahedron."""
+    def _slope(self, points: Floats) -> tuple[Floats, Floats]:
+        """The field and its gradient, from the corners of small tetrahedra."""
         corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], float)
         width = 2e-4 * self.radius
-        slope = np.zeros_like(points)
+        gap, slope = np.zeros(len(points)), np.zeros_like(points)
         for corner in corners:
-            slope += corner * self.field(points + width * corner)[:, None]
-        return slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-300)
+            there = self.field(points + width * corner)
+            gap += there / 4
+            slope += corner * there[:, None] / (4 * width)
+        return gap, slope
+
+    @property
+    def _cell(self) -> float:
+        return 2 * self.radius / CELLS
+
+    @cached_property
+    def _room(self) -> Floats:
+        """The field in the middle of each cell of a grid, less what it can change by within the cell."""
+        middles = (np.arange(CELLS) + 0.5) * self._cell - self.radius
+        grid = np.stack(np.meshgrid(middles, middles, middles, indexing="ij"), axis=-1).reshape(-1, 3)
+        return np.asarray(self.field(grid) - 1.2 * np.sqrt(0.75) * self._cell)
+
+    def _clearance(self, points: Floats) -> Floats:
+        """How far the surface is from each point at least: quick, rough, and never too much."""
+        x, y, z = np.clip((points + self.radius) / self._cell, 0, CELLS - 1).astype(np.intp).T
+        return np.asarray(self._room[(x * CELLS + y) * CELLS + z])
 
 
 class Flesh:
     """A distance field that grows together from limbs and lumps, like clay.
 
-    Each part is a tapered capsule (a line with a radius at both ends) or an ellipsoid; they blend over a length
-    `blend`: d = -blend log sum exp(-d_i / blend). Parts are only ever contracted, never stretched, to become round,
-    so the field never promises more room than there is.
+    Each part is a tapered capsule (a line with a radius at both ends) or an ellipsoid. They blend over a
+    length
+    `blend`: d = -blend log sum exp(-d_i / blend). Space is only ever contracted, never stretched, to make a
+    part round, so the field does not promise more room than there is.
     """
 
     def __init__(self, blend: float, relief: Callable[[Floats], Floats] | None = None) -> None:
@@ -200,7 +214,7 @@ class Part:
         return Part(centre, pose[:3, :3] @ self.axes, self.planes, self.rounded)
 
     def cast(self, origin: Floats, directions: Floats) -> tuple[Floats, Floats]:
-        """Range to where each ray enters the part (infinite where it does not), and the outward normal there."""
+        """Range at which each ray enters the part (infinite: never), and the outward normal there."""
         to_unit = np.linalg.inv(self.axes)
         start, run = to_unit @ (origin - self.centre), directions @ to_unit.T
         enter, leave = np.full(len(run), -np.inf), np.full(len(run), np.inf)
@@ -298,19 +312,20 @@ class Scene:
 
     def __init__(self, parts: Iterable[Part]) -> None:
         self.parts = tuple(parts)
+        self._centres = np.array([part.centre for part in self.parts])
+        self._radii = np.array([part.radius for part in self.parts])
 
     def cast(self, origin: Floats, directions: Floats, reach: float) -> tuple[Floats, Floats]:
         """See `Surface`. Each part is tried only on the rays that meet the ball around it."""
         ranges, normals = np.full(len(directions), np.inf), np.zeros_like(directions)
         bundle = cKDTree(directions)
-        for part in self.parts:
-            away = part.centre - origin
-            distance, radius = float(np.linalg.norm(away)), part.radius
-            if distance - radius > reach:
-                continue
+        away = self._centres - origin
+        distances = np.linalg.norm(away, axis=1)
+        for k in np.flatnonzero(distances - self._radii <= reach):
+            part, distance, radius = self.parts[k], distances[k], self._radii[k]
             if distance > radius:
                 chord = 2 * np.sin(np.arcsin(radius / distance) / 2)
-                rays = np.array(bundle.query_ball_point(away / distance, chord + 1e-9), dtype=np.intp)
+                rays = np.array(bundle.query_ball_point(away[k] / distance, chord + 1e-9), dtype=np.intp)
             else:
                 rays = np.arange(len(directions))
             if not len(rays):

@@ -3,7 +3,8 @@
     pair = synthetic.pair("dragon", apart=30)
     result = graphreg.register(pair.source, pair.target)       # compare with pair.T_target_source
 
-A name and a `variant` say what is scanned, `view` from where, `seed` which noise. The same arguments give the same bits.
+A name and a `variant` say what is scanned, `view` from where, `seed` which noise. The same arguments give the
+same bits.
 """
 
 from __future__ import annotations
@@ -14,16 +15,30 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
-from graphreg.clouds import Floats, Mask, as_cloud
+from graphreg.clouds import Floats
 from graphreg.datasets import bodies as grown
 from graphreg.datasets import scenes as built
-from graphreg.datasets.scanner import Losses, Sensor, sweep
+from graphreg.datasets.contamination import add_noise, add_outliers, number, whole
+from graphreg.datasets.scanner import Losses, Sensor, returns, sweep
 from graphreg.datasets.shapes import Surface, rigid, turned
 from graphreg.errors import InputError
 
+__all__ = [
+    "Pair",
+    "Scan",
+    "add_noise",
+    "add_outliers",
+    "bodies",
+    "pair",
+    "scan",
+    "scenes",
+    "sequence",
+    "surface",
+]
+
 MOST_POINTS = 20_000_000
+OVERLAP_SAMPLE = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +61,7 @@ class Pair:
 
     source, target   (N, 3) and (M, 3), metres
     T_target_source  (4, 4), exact: x_target = T x_source
-    overlap          share of the source points that have target points around them
+    overlap          share of the source points that the target's sensor can see as well
     name             what was scanned
     """
 
@@ -80,8 +95,9 @@ def scan(
 ) -> Scan:
     """Scan a body or scene from one place.
 
-    view     where from: degrees around a body, the room or the front of the facade; metres along the street (>= 0)
-    points   about how many; None for what such a scanner gives (40,000 for bodies to 120,000 for the street)
+    view     where from: degrees around a body, in the room or before the facade; metres along the street (>=
+    0)
+    points   about how many; None for what such a scanner gives, from 40,000 (bodies) to 120,000 (street)
     noise    standard deviation of the range, in metres; None for what such a scanner has
     dropout  share of the returns that are lost at random; those at grazing angles are always lost
     fading   share of the returns from the end of the scanner's reach that are lost as well, less from nearer
@@ -108,7 +124,7 @@ def pair(
 ) -> Pair:
     """Scan twice: the target from `view`, the source from `view + apart`.
 
-    apart  in the unit of `view`; None for 30 degrees around a body, 40 to 60 around a place, 5 m along the street
+    apart  in the unit of `view`; None for 30 degrees (bodies), 40 (room), 60 (facade), 5 m (street)
 
     The other arguments are those of `scan`. Overlap falls as `apart` grows.
     """
@@ -117,8 +133,9 @@ def pair(
         variant=variant, seed=seed,
     )  # fmt: skip
     truth = _inverse(target.pose) @ source.pose
-    share = overlap(source.points, target.points, truth)
-    return Pair(source.points, target.points, truth, share, name)
+    subject = _subject(name)
+    surface = subject.surface(variant, max(view, view + (subject.apart if apart is None else apart)))
+    return Pair(source.points, target.points, truth, _overlap(subject, surface, source, target), name)
 
 
 def sequence(
@@ -138,18 +155,18 @@ def sequence(
 
     apart  as for `pair`
 
-    The other arguments are those of `scan`. Frame 0 is the same bits as `scan` with the same arguments. Scans are made one
-    by one, as they are asked for.
+    The other arguments are those of `scan`; frame 0 is the same bits as `scan` gives. Scans are made one by
+    one, as they are asked for.
     """
-    if name not in _CATALOGUE:
-        raise InputError(f"name: is {name!r}, expected one of {', '.join(_CATALOGUE)}")
-    subject = _CATALOGUE[name]
-    count = _number("points", subject.points if points is None else points, 10, MOST_POINTS)
-    sigma = _number("noise", subject.noise if noise is None else noise, 0, subject.reach)
-    losses = Losses(_number("dropout", dropout, 0, 0.99), _number("fading", fading, 0, 1), subject.reach)
-    step = _number("apart", subject.apart if apart is None else apart, -1e4, 1e4)
-    first = _number("view", view, -1e4, 1e4)
-    _whole("frames", frames, 1), _whole("variant", variant), _whole("seed", seed)
+    subject = _subject(name)
+    count = number("points", subject.points if points is None else points, 10, MOST_POINTS)
+    sigma = number("noise", subject.noise if noise is None else noise, 0, subject.reach)
+    losses = Losses(number("dropout", dropout, 0, 0.99), number("fading", fading, 0, 1), subject.reach)
+    step = number("apart", subject.apart if apart is None else apart, -1e4, 1e4)
+    first = number("view", view, -1e4, 1e4)
+    whole("frames", frames, 1)
+    whole("variant", variant)
+    whole("seed", seed)
     views = [first + k * step for k in range(frames)]
     if name == "street" and min(views) < 0:
         raise InputError(f"view: the drive reaches {min(views):g} m, but the street begins at 0")
@@ -165,64 +182,15 @@ def sequence(
     return drive()
 
 
-def overlap(source: Any, target: Any, T_target_source: Floats) -> float:
-    """Share of the source points that, moved by T, have target points around them.
-
-    Around means: no farther from the nearest target point than twice the distance to that point's eighth neighbour, so
-    that near and far parts of a scan are judged each by its own spacing.
-    """
-    here = as_cloud(source, "source").points
-    there = as_cloud(target, "target", at_least=9).points
-    tree = cKDTree(there)
-    spacing = tree.query(there, 9)[0][:, -1]
-    away, nearest = tree.query(here @ T_target_source[:3, :3].T + T_target_source[:3, 3])
-    return float((away <= 2 * spacing[nearest]).mean())
-
-
-def add_outliers(points: Any, ratio: float, kind: str = "gaussian", seed: int = 0) -> tuple[Floats, Mask]:
-    """Append points that belong to nothing: `ratio` x as many as there are points. Returns all, and which are outliers.
-
-    "gaussian"  normal, with the sides of the bounding box as standard deviations
-    "uniform"   uniform in the bounding box
-
-    As in Section IV-I of the paper. There the Gaussian has zero mean, for scans about the origin; here it has the cloud's
-    mean, which says the same for a cloud anywhere.
-    """
-    cloud = as_cloud(points, "points").points
-    share = _number("ratio", ratio, 0, 1000)
-    _whole("seed", seed)
-    rng = np.random.default_rng(seed)
-    count = int(len(cloud) * share)
-    low, sides = cloud.min(axis=0), np.ptp(cloud, axis=0)
-    if kind == "gaussian":
-        extra = cloud.mean(axis=0) + rng.normal(size=(count, 3)) * sides
-    elif kind == "uniform":
-        extra = low + rng.random((count, 3)) * sides
-    else:
-        raise InputError(f"kind: is {kind!r}, expected 'gaussian' or 'uniform'")
-    return np.vstack([cloud, extra]), np.arange(len(cloud) + count) >= len(cloud)
-
-
-def add_noise(points: Any, sigma_relative: float, seed: int = 0) -> Floats:
-    """Move each point by a Gaussian whose standard deviations are `sigma_relative` x the bounding box's sides."""
-    cloud = as_cloud(points, "points").points
-    sigma = _number("sigma_relative", sigma_relative, 0, 1000)
-    _whole("seed", seed)
-    rng = np.random.default_rng(seed)
-    return np.asarray(cloud + rng.normal(size=cloud.shape) * np.ptp(cloud, axis=0) * sigma)
-
-
 def surface(name: str, variant: int = 0) -> Surface:
     """What `scan` looks at: cast your own rays at it. The street is 128 m long."""
-    if name not in _CATALOGUE:
-        raise InputError(f"name: is {name!r}, expected one of {', '.join(_CATALOGUE)}")
-    _whole("variant", variant)
-    return _CATALOGUE[name].surface(variant, 0.0)
+    whole("variant", variant)
+    return _subject(name).surface(variant, 0.0)
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is scanned, and how: what it looks like, where the sensor stands for a view, the sensor's usual values."""
+    """What is scanned, and how: the surface, where the sensor stands for a view, its usual values."""
 
     surface: Callable[[int, float], Surface]
     station: Callable[[float, np.random.Generator], Floats]
@@ -231,6 +199,19 @@ class _Subject:
     noise: float
     reach: float
     apart: float
+
+
+def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan) -> float:
+    """Look from the target's sensor at (a sample of) the source points: is what it sees as far away as they are?"""
+    chosen = source.points[:: 1 + len(source.points) // OVERLAP_SAMPLE]
+    truth = _inverse(target.pose) @ source.pose
+    rays = chosen @ truth[:3, :3].T + truth[:3, 3]
+    ranges = np.linalg.norm(rays, axis=1)
+    rays /= ranges[:, None]
+    nothing_lost = Losses(0.0, 0.0, subject.reach)
+    seen = returns(surface, subject.sensor, rays, target.pose, nothing_lost, np.random.default_rng(0))
+    near = np.abs(seen - ranges) <= 4 * subject.noise + 2e-3 * ranges
+    return float((near & subject.sensor.covers(rays)).mean())
 
 
 def _around_body(view: float, rng: np.random.Generator) -> Floats:
@@ -275,21 +256,16 @@ def _inverse(pose: Floats) -> Floats:
     return rigid(-pose[:3, :3].T @ pose[:3, 3], pose[:3, :3].T)
 
 
-def _number(name: str, value: Any, low: float, high: float) -> float:
-    if isinstance(value, (int, float, np.number)) and low <= value <= high:
-        return float(value)
-    raise InputError(f"{name}: is {value!r}, expected a number from {low:g} to {high:g}")
-
-
-def _whole(name: str, value: Any, low: int = 0) -> None:
-    if not isinstance(value, (int, np.integer)) or value < low:
-        raise InputError(f"{name}: is {value!r}, expected a whole number from {low} on")
-
-
 def _body(build: Callable[[int], Surface]) -> _Subject:
     kept = lru_cache(maxsize=4)(build)
     window = Sensor("camera", (-0.26, 0.26), (-0.26, 0.26), grazing=80)
     return _Subject(lambda variant, _: kept(variant), _around_body, window, 40_000, 1e-4, 2.0, 30.0)
+
+
+def _subject(name: str) -> _Subject:
+    if name not in _CATALOGUE:
+        raise InputError(f"name: is {name!r}, expected one of {', '.join(_CATALOGUE)}")
+    return _CATALOGUE[name]
 
 
 @lru_cache(maxsize=4)
@@ -297,6 +273,8 @@ def _street(variant: int, stretches: int) -> Surface:
     return built.street(variant, 128.0 * stretches)
 
 
+_facade = lru_cache(maxsize=4)(built.facade)
+_room = lru_cache(maxsize=4)(built.room)
 _ALL_AROUND = Sensor("angles", (-np.pi, np.pi), (np.radians(-62), np.radians(80)), grazing=86)
 _SECTOR = Sensor("angles", (np.radians(-80), np.radians(80)), (np.radians(-20), np.radians(60)), grazing=86)
 _SPINNING = Sensor("angles", (-np.pi, np.pi), (np.radians(-24.8), np.radians(2.0)), grazing=88, rings=64)
@@ -320,5 +298,3 @@ _CATALOGUE = {
         5.0,
     ),
 }
-_facade = lru_cache(maxsize=4)(built.facade)
-_room = lru_cache(maxsize=4)(built.room)

@@ -1,7 +1,9 @@
 """A small alphabet of pen strokes, for captions in pictures.
 
-A letter is strokes separated by "|"; a stroke is points "xy" on a grid with the baseline at y = 2, small letters up to 6,
-capitals up to 8, tails down to 0. A stroke that begins with "~" is drawn as a smooth curve through its points.
+A letter is strokes separated by "|"; a stroke is points "xy" on a grid with the baseline at y = 2, small
+letters
+up to 6, capitals up to 8, tails down to 0. A stroke that begins with "~" is a smooth curve through its
+points.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ STROKES = {
     "R": "02 08 28|~28 47 46 25|25 05|25 42", "S": "~47 28 07 25 43 22 03", "T": "08 48|28 22",
     "U": "08 04|~04 03 22 43 44|44 48", "V": "08 22 48", "W": "08 12 36 52 68", "X": "08 42|48 02",
     "Y": "08 25 48|25 22", "Z": "08 48 02 42",
-    "0": "~28 07 03 22 43 47 28", "1": "07 28 22", "2": "~07 28 47 35 02|02 42", "3": "~07 28 47 25|~25 43 22 03",
+    "0": "~28 07 03 22 43 47 28", "1": "07 28 22", "2": "~07 28 47 35 02|02 42",
+    "3": "~07 28 47 25|~25 43 22 03",
     "4": "32 38 04 44", "5": "48 08 05|~05 26 44 22 03", "6": "~47 28 05 03 22 43 44 25 04", "7": "08 48 12",
     "8": "~28 07 25 43 22 03 25 47 28", "9": "~03 22 45 47 28 07 06 25 46",
     ".": "02 02", ",": "12 01", ":": "02 02|05 05", "-": "04 34", "+": "05 45|27 23", "=": "04 44|06 46",
-    "%": "02 48|~07 18 17 07|~33 43 42 32 33", "°": "~07 18 27 16 07", "(": "~19 07 03 11", ")": "~09 17 13 01",
-    "/": "02 38", "<": "47 05 43", ">": "07 45 03", "_": "01 41", "'": "08 07", "×": "06 43|46 03",
+    "%": "02 48|~07 18 17 07|~33 43 42 32 33", "°": "~07 18 27 16 07", "(": "~19 07 03 11",
+    ")": "~09 17 13 01",
+    "/": "02 38", "<": "47 05 43", ">": "07 45 03", "_": "01 41", "'": "08 07",
     "→": "05 55|37 55 33",
 }  # fmt: skip
 WORD_GAP = 3
@@ -69,20 +73,18 @@ def _pen_path(text: str) -> tuple[Floats, float]:
             continue
         strokes = STROKES[letter].split("|")
         for stroke in strokes:
-            knots = np.array([[int(x), int(y)] for x, y in stroke.lstrip("~").split()], float)
-            pieces.append(_dots(knots, smooth=stroke.startswith("~")) + [at, 0])
+            knots = np.array([[at + int(knot[0]), int(knot[1])] for knot in stroke.lstrip("~").split()])
+            pieces.append(_dots(knots, smooth=stroke.startswith("~")))
         at += max(int(knot[0]) for stroke in strokes for knot in stroke.lstrip("~").split()) + 2
     return (np.concatenate(pieces) if pieces else np.empty((0, 2))), max(at - 2, 0.0)
 
 
 def _dots(knots: Floats, smooth: bool) -> Floats:
     share = np.linspace(0, len(knots) - 1, 24 * (len(knots) - 1) + 1)
-    k = np.minimum(share.astype(int), len(knots) - 2) if len(knots) > 1 else np.zeros(1, int)
+    k = np.minimum(share.astype(int), len(knots) - 2)
     t = (share - k)[:, None]
-    if len(knots) == 1:
-        return knots
     if not smooth:
-        return knots[k] * (1 - t) + knots[k + 1] * t
+        return np.asarray(knots[k] * (1 - t) + knots[k + 1] * t)
     # Catmull-Rom; a closed stroke goes on smoothly through its first point.
     closed = np.array_equal(knots[0], knots[-1])
     before, after = (knots[-2], knots[1]) if closed else (knots[0], knots[-1])

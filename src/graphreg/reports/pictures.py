@@ -83,7 +83,7 @@ class Camera:
         right = np.array([np.cos(turn), np.sin(turn), 0.0])
         viewer = np.array([np.sin(turn) * np.cos(lift), -np.cos(turn) * np.cos(lift), np.sin(lift)])
         rows = np.stack([right, np.cross(viewer, right), viewer])
-        return rows @ _UPRIGHT[self.up]
+        return np.asarray(rows @ _UPRIGHT[self.up])
 
 
 def render(
@@ -122,7 +122,7 @@ def render(
     canvas = np.where((winner >= 0)[..., None], colours[winner], np.array(PAPER))
     canvas *= _shade(seen, point_size * SAMPLES)[..., None]
     smooth = canvas.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
-    return np.round(255 * np.clip(smooth, 0, 1)).astype(np.uint8)
+    return np.asarray(np.round(255 * np.clip(smooth, 0, 1)), np.uint8)
 
 
 def panels(
@@ -167,8 +167,8 @@ def panels(
 def colour_map(values: ArrayLike, low: float | None = None, high: float | None = None) -> Floats:
     """Colours (N, 3) for one number a point, from deep blue (low) to yellow (high).
 
-    The range is from the 2nd to the 98th percentile of the finite values unless given, so that a few wild values do
-    not grey out the rest; beyond it the end colours hold. What is not finite is grey.
+    The range is from the 2nd to the 98th percentile of the finite values unless given, so that a few wild
+    values do not flatten the rest; beyond it the end colours hold. What is not finite is grey.
     """
     numbers = np.asarray(values, float)
     if numbers.ndim != 1:
@@ -251,12 +251,12 @@ def _closing_size(rows: NDArray[np.int64], columns: NDArray[np.int64], wide: int
 def _splat(
     rows: NDArray[np.int64], columns: NDArray[np.int64], depth: Floats, wide: int, tall: int, diameter: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The number of the point seen at each sample (-1 for none), and its depth in samples (infinite for none).
+    """The number of the point seen at each sample (-1: none), and its depth in samples (infinite: none).
 
-    Depth and number share one integer, depth first, so that a single minimum finds the nearest point and breaks ties
-    the same way every time.
+    Depth and number share one integer, depth first, so that a single minimum finds the nearest point and
+    breaks ties the same way every time.
     """
-    bits = max(1, int(len(depth)).bit_length())
+    bits = len(depth).bit_length()
     finest = (2.0 ** (62 - bits) - 1) / (float(depth.max()) + diameter + 1.0)
     nothing = np.iinfo(np.int64).max
     nearest = np.full(tall * wide, nothing)
@@ -281,7 +281,7 @@ def _splat(
 
 
 def _shade(seen: NDArray[np.float32], diameter: float) -> NDArray[np.float32]:
-    """Light from 0 to about 1 at each sample: a lamp over the viewer's left shoulder, less where neighbours are nearer."""
+    """Light at each sample: a lamp over the viewer's left shoulder, less where neighbours are nearer."""
     hit = np.isfinite(seen)
     light = np.ones_like(seen)
     if not hit.any():
