@@ -58,8 +58,8 @@ def test_noise_is_relative_to_each_side_of_the_box() -> None:
 @pytest.mark.parametrize(
     ("argument", "changes"),
     [
-        ("points", {"points": np.empty((0, 3))}), ("ratio", {"ratio": -0.1}), ("ratio", {"ratio": float("nan")}),
-        ("kind", {"kind": "cauchy"}), ("seed", {"seed": -1}),
+        ("points", {"points": np.empty((0, 3))}), ("ratio", {"ratio": -0.1}), ("ratio", {"ratio":
+        float("nan")}), ("kind", {"kind": "cauchy"}), ("seed", {"seed": -1}),
     ],
 )  # fmt: skip
 def test_a_bad_argument_is_named(argument: str, changes: dict[str, Any]) -> None:
@@ -69,5 +69,5 @@ def test_a_bad_argument_is_named(argument: str, changes: dict[str, Any]) -> None
 
 
 def test_a_bad_noise_is_named() -> None:
-    with pytest.raises(InputError, match="^sigma_relative: "):
+    with pytest.raises(InputError, match=r"^sigma_relative: "):
         add_noise(cloud(count=5), -1.0)

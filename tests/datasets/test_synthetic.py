@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,12 @@ def inside(surface: Body | Scene, points: Floats) -> Mask:
     if isinstance(surface, Body):
         return np.asarray(surface.field(points) < 0)
     result = np.zeros(len(points), bool)
+    tree = cKDTree(points)
     for part in surface.parts:
-        local = np.linalg.solve(part.axes, (points - part.centre).T).T
+        near = np.array(tree.query_ball_point(part.centre, 1.01 * part.radius), np.intp)
+        local = np.linalg.solve(part.axes, (points[near] - part.centre).T).T
         held = (local @ part.planes[:, :3].T <= part.planes[:, 3]).all(axis=1)
-        result |= held & (((part.rounded * local) ** 2).sum(axis=1) <= 1)
+        result[near] |= held & (((part.rounded * local) ** 2).sum(axis=1) <= 1)
     return result
 
 
@@ -75,9 +78,9 @@ def test_the_truth_takes_the_source_onto_the_target_surface(name: str) -> None:
 def test_nothing_stands_before_a_point(name: str) -> None:
     scan = clean(name)
     eye, world = scan.pose[:3, 3], moved(scan.pose, scan.points)[::10]
-    for share in np.linspace(0.02, 0.999, 40):
-        before = eye + share * (world - eye)
-        assert inside(solid(name), before).mean() < 0.004
+    shares = np.linspace(0.02, 0.999, 40)[:, None, None]
+    before = inside(solid(name), (eye + shares * (world - eye)).reshape(-1, 3)).reshape(len(shares), -1)
+    assert before.any(axis=0).mean() < 0.01
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
@@ -101,7 +104,9 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_does_not(name: str) -
 def test_a_variant_is_another_individual(name: str) -> None:
     rays = Sensor("angles", (-3.1, 3.1), (-0.6, 0.6), 90).rays(400)
     eye = clean(name).pose[:3, 3]
-    first, second = (synthetic.surface(name, variant).cast(eye, _towards(name, rays, eye), 50.0)[0] for variant in (0, 1))
+    first, second = (
+        synthetic.surface(name, variant).cast(eye, _towards(name, rays, eye), 50.0)[0] for variant in (0, 1)
+    )
     both = np.isfinite(first) & np.isfinite(second)
     assert np.abs(first[both] - second[both]).max() > 1e-4
 
@@ -169,7 +174,9 @@ def _sensor(name: str) -> Sensor:
     return Sensor("angles", (-1.0, 1.0), (-0.3, 0.8), grazing=86)
 
 
-@pytest.mark.parametrize(("name", "steps"), [("dragon", (10, 60, 120)), ("room", (5, 60, 180)), ("street", (2, 20, 80))])
+@pytest.mark.parametrize(
+    ("name", "steps"), [("dragon", (10, 60, 120)), ("room", (5, 60, 180)), ("street", (2, 20, 80))]
+)
 def test_overlap_falls_as_the_views_part(name: str, steps: tuple[float, ...]) -> None:
     shares = [synthetic.pair(name, step, points=4000).overlap for step in steps]
     assert 1 >= shares[0] > shares[1] > shares[2] >= 0
@@ -179,8 +186,10 @@ def test_overlap_falls_as_the_views_part(name: str, steps: tuple[float, ...]) ->
 @lru_cache(maxsize=8)
 def whole(name: str, seed: int) -> Floats:
     """All sides of a body, or one scan of a scene, in the world's frame."""
-    scans = synthetic.sequence(name, 6, 60.0, points=1500, noise=0.0, seed=seed) if name in synthetic.bodies() else (
-        clean(name, points=6000, seed=seed),
+    scans = (
+        synthetic.sequence(name, 6, 60.0, points=1200, noise=0.0, seed=seed)
+        if name in synthetic.bodies()
+        else (clean(name, points=6000, seed=seed),)
     )
     return np.concatenate([moved(scan.pose, scan.points) for scan in scans])
 
@@ -189,14 +198,14 @@ def settle(points: Floats, tree: cKDTree, start: Floats) -> tuple[Floats, float]
     """A few steps of closest points from a start: the rotation reached, and the mean distance left."""
     R, centre = start, points.mean(axis=0)
     t = centre - R @ centre
-    for _ in range(12):
+    for _ in range(8):
         here = points @ R.T + t
-        away, nearest = tree.query(here)
+        nearest = tree.query(here)[1]
         there = np.asarray(tree.data)[nearest]
         U, _, Vt = np.linalg.svd((points - centre).T @ (there - there.mean(axis=0)))
         R = Vt.T @ np.diag([1, 1, np.linalg.det(Vt.T @ U.T)]) @ U.T
         t = there.mean(axis=0) - R @ centre
-    return R, float(tree.query(points @ R.T + t)[0].mean())
+    return R, float(np.mean(tree.query(points @ R.T + t)[0]))
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
@@ -208,18 +217,21 @@ def test_no_other_rotation_fits(name: str) -> None:
     for start in upright + anyhow:
         R, residual = settle(points, tree, start.as_matrix())
         if Rotation.from_matrix(R).magnitude() > np.radians(8):
-            assert residual > 1.5 * at_rest, start.as_rotvec(degrees=True)
+            assert residual > 2.5 * at_rest, start.as_rotvec(degrees=True)
 
 
 def test_a_longer_drive_is_down_the_same_street() -> None:
     rays = Sensor("angles", (-3.1, 3.1), (-0.3, 0.3), 90).rays(2000)
-    short, long = (built.street(0, drive).cast(built.street_pose(30.0)[:3, 3] + [0, 0, 1.7], rays, 80.0)[0] for drive in (60.0, 200.0))
+    short, long = (
+        built.street(0, drive).cast(built.street_pose(30.0)[:3, 3] + [0, 0, 1.7], rays, 80.0)[0]
+        for drive in (60.0, 200.0)
+    )
     assert np.array_equal(short, long)
 
 
 def test_the_drive_goes_ahead_step_by_step() -> None:
     poses = [scan.pose for scan in synthetic.sequence("street", 5, 2.0, points=200)]
-    for before, after in zip(poses[:-1], poses[1:], strict=True):
+    for before, after in pairwise(poses):
         step = before[:3, :3].T @ (after[:3, 3] - before[:3, 3])
         assert step[0] == pytest.approx(2.0, abs=0.05)
         assert np.abs(step[1:]).max() < 0.3
@@ -239,11 +251,11 @@ def test_a_bad_argument_is_named(argument: str, value: Any) -> None:
 
 
 def test_bad_arguments_of_sequences_are_named_before_the_first_scan() -> None:
-    with pytest.raises(InputError, match="^frames: "):
+    with pytest.raises(InputError, match=r"^frames: "):
         synthetic.sequence("street", 0)
-    with pytest.raises(InputError, match="^view: "):
+    with pytest.raises(InputError, match=r"^view: "):
         synthetic.sequence("street", 3, -1.0)
-    with pytest.raises(InputError, match="^apart: "):
+    with pytest.raises(InputError, match=r"^apart: "):
         synthetic.pair("hare", float("nan"))
-    with pytest.raises(InputError, match="^name: "):
+    with pytest.raises(InputError, match=r"^name: "):
         synthetic.surface("unicorn")

@@ -72,7 +72,7 @@ class Body:
             arrived = np.abs(gap) < CLOSE_ENOUGH * self.radius
             ranges[active[arrived]] = travelled[active[arrived]]
             active, gap = active[~arrived], gap[~arrived]
-            # A field that falls more slowly than the ray runs, on a slanting surface, allows for longer steps.
+            # Where the field falls more slowly than the ray runs, as on a slope, steps can be longer.
             fall = (last_gap[active] - gap) / last_step[active]
             step = STEP * gap / np.clip(fall, 1 / LONGEST_STEP, 1)
             last_gap[active], last_step[active] = gap, step

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -202,7 +201,7 @@ class _Subject:
 
 
 def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan) -> float:
-    """Look from the target's sensor at (a sample of) the source points: is what it sees as far away as they are?"""
+    """Look from the target's sensor at a sample of the source points: is what it sees as far away?"""
     chosen = source.points[:: 1 + len(source.points) // OVERLAP_SAMPLE]
     truth = _inverse(target.pose) @ source.pose
     rays = chosen @ truth[:3, :3].T + truth[:3, 3]
