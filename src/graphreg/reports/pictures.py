@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
@@ -200,16 +200,12 @@ def write_png(path: str | os.PathLike[str], image: NDArray[Any]) -> None:
         for kind, body in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
     )
     target = Path(path)
-    with tempfile.NamedTemporaryFile(
-        dir=target.parent, prefix=target.name, suffix=".part", delete=False
-    ) as part:
-        try:
-            part.write(content)
-            part.close()
-            os.replace(part.name, target)
-        except BaseException:
-            os.unlink(part.name)
-            raise
+    part = target.with_name(f"{target.name}.{uuid4().hex}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _checked(size: tuple[int, int]) -> tuple[int, int]:
@@ -257,9 +253,10 @@ def _splat(
     breaks ties the same way every time.
     """
     bits = len(depth).bit_length()
-    finest = (2.0 ** (62 - bits) - 1) / (float(depth.max()) + diameter + 1.0)
-    nothing = np.iinfo(np.int64).max
-    nearest = np.full(tall * wide, nothing)
+    # Filters of images count in float64, which holds whole numbers up to 2^53.
+    nothing = 2**53
+    finest = (2.0 ** (53 - bits) - 1) / (float(depth.max()) + diameter + 1.0)
+    nearest = np.full(tall * wide, nothing, np.int64)
     number = np.arange(len(depth))
     radius = diameter / 2
     reach = int(radius)
@@ -274,10 +271,16 @@ def _splat(
             dome = radius - np.sqrt(radius * radius - off2)
             key = (((depth[inside] + dome) * finest).astype(np.int64) << bits) | number[inside]
             np.minimum.at(nearest, r[inside] * wide + c[inside], key)
-    hit = nearest != nothing
-    winner = np.where(hit, nearest & ((1 << bits) - 1), -1)
-    seen = np.where(hit, depth[winner], np.inf).astype(np.float32)
-    return winner.reshape(tall, wide), seen.reshape(tall, wide)
+    image = nearest.reshape(tall, wide)
+    # What is seen only through gaps between the dots of a nearer surface is not meant to be seen.
+    window = 2 * round(0.45 * diameter) + 1
+    front = minimum_filter(image, window, mode="nearest")
+    around = maximum_filter(front, window, mode="nearest")
+    behind = (image >> bits) - (around >> bits) > int(2 * diameter * finest)
+    image = np.where(behind, front, image)
+    hit = image != nothing
+    winner = np.where(hit, image & ((1 << bits) - 1), -1)
+    return winner, np.where(hit, depth[winner], np.inf).astype(np.float32)
 
 
 def _shade(seen: NDArray[np.float32], diameter: float) -> NDArray[np.float32]:
@@ -298,7 +301,7 @@ def _shade(seen: NDArray[np.float32], diameter: float) -> NDArray[np.float32]:
         step = max(1, round(radius))
         for down_by, across_by in ((step, 0), (-step, 0), (0, step), (0, -step)):
             beside = _shifted(smooth, hit, down_by, across_by)
-            hidden += np.clip((smooth - beside) / step, 0, 3)
+            hidden += np.clip((smooth - beside) / step, 0, 2.5)
     light[hit] = (lamp * np.exp(-0.07 * hidden))[hit]
     return light
 
