@@ -20,7 +20,7 @@ from graphreg.clouds import Floats
 # Neighbouring points at a time in a distance field: few enough that most parts are too far away to matter.
 BLOCK = 256
 # Cells along each side of the grid that tells rays how far they can go through empty space.
-CELLS = 48
+CELLS = 32
 # Of a body's radius: where a ray has arrived.
 CLOSE_ENOUGH = 2e-4
 MOST_STEPS = 80
@@ -80,7 +80,7 @@ class Body:
             active = active[travelled[active] < far[active]]
         hit = np.flatnonzero(np.isfinite(ranges))
         gap, slope = self._slope(origin + ranges[hit, None] * directions[hit])
-        # The last step follows the slope, which would take many more steps of the march.
+        # One step along the slope saves the many that the march would need to come closer.
         fall = np.einsum("ij,ij->i", slope, directions[hit])
         ranges[hit] -= np.where(fall < -0.05, gap / np.minimum(fall, -0.05), 0.0)
         normals = np.zeros_like(directions)
@@ -119,9 +119,8 @@ class Flesh:
     """A distance field that grows together from limbs and lumps, like clay.
 
     Each part is a tapered capsule (a line with a radius at both ends) or an ellipsoid. They blend over a
-    length
-    `blend`: d = -blend log sum exp(-d_i / blend). Space is only ever contracted, never stretched, to make a
-    part round, so the field does not promise more room than there is.
+    length `blend`: d = -blend log sum exp(-d_i / blend). Space is only ever contracted, never stretched, to
+    make a part round, so the field does not promise more room than there is.
     """
 
     def __init__(self, blend: float, relief: Callable[[Floats], Floats] | None = None) -> None:

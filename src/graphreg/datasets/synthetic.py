@@ -94,8 +94,7 @@ def scan(
 ) -> Scan:
     """Scan a body or scene from one place.
 
-    view     where from: degrees around a body, in the room or before the facade; metres along the street (>=
-    0)
+    view     where from: degrees around a body, in the room or before the facade; metres along the street
     points   about how many; None for what such a scanner gives, from 40,000 (bodies) to 120,000 (street)
     noise    standard deviation of the range, in metres; None for what such a scanner has
     dropout  share of the returns that are lost at random; those at grazing angles are always lost
@@ -125,16 +124,18 @@ def pair(
 
     apart  in the unit of `view`; None for 30 degrees (bodies), 40 (room), 60 (facade), 5 m (street)
 
-    The other arguments are those of `scan`. Overlap falls as `apart` grows.
+    The other arguments are those of `scan`. Around a body, 90 degrees leave about 0.4 of overlap; down the
+    street, 20 m do.
     """
     target, source = sequence(
         name, 2, apart, view=view, points=points, noise=noise, dropout=dropout, fading=fading,
         variant=variant, seed=seed,
     )  # fmt: skip
-    truth = _inverse(target.pose) @ source.pose
     subject = _subject(name)
+    truth = _inverse(target.pose) @ source.pose
     surface = subject.surface(variant, max(view, view + (subject.apart if apart is None else apart)))
-    return Pair(source.points, target.points, truth, _overlap(subject, surface, source, target), name)
+    share = _overlap(subject, surface, source, target, subject.noise if noise is None else noise)
+    return Pair(source.points, target.points, truth, share, name)
 
 
 def sequence(
@@ -182,7 +183,7 @@ def sequence(
 
 
 def surface(name: str, variant: int = 0) -> Surface:
-    """What `scan` looks at: cast your own rays at it. The street is 128 m long."""
+    """What `scan` looks at, to cast other rays at. Of the street, what a drive of 128 m passes."""
     whole("variant", variant)
     return _subject(name).surface(variant, 0.0)
 
@@ -200,7 +201,7 @@ class _Subject:
     apart: float
 
 
-def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan) -> float:
+def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan, noise: float) -> float:
     """Look from the target's sensor at a sample of the source points: is what it sees as far away?"""
     chosen = source.points[:: 1 + len(source.points) // OVERLAP_SAMPLE]
     truth = _inverse(target.pose) @ source.pose
@@ -209,7 +210,7 @@ def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan) ->
     rays /= ranges[:, None]
     nothing_lost = Losses(0.0, 0.0, subject.reach)
     seen = returns(surface, subject.sensor, rays, target.pose, nothing_lost, np.random.default_rng(0))
-    near = np.abs(seen - ranges) <= 4 * subject.noise + 2e-3 * ranges
+    near = np.abs(seen - ranges) <= 4 * noise + 2e-3 * ranges
     return float((near & subject.sensor.covers(rays)).mean())
 
 
@@ -243,9 +244,8 @@ def _tripod(place: list[float], heading: float, rng: np.random.Generator) -> Flo
     return rigid(place, turned(heading, *rng.normal(size=2) * 0.015))
 
 
-def _on_street(view: float, rng: np.random.Generator) -> Floats:
-    """On the roof of a car that sways on its springs and in its lane."""
-    del rng  # the drive is the same for every seed
+def _on_street(view: float, _: np.random.Generator) -> Floats:
+    """On the roof of a car that sways on its springs and in its lane, the same way for every seed."""
     sway = np.sin(np.array([0.21, 0.13, 0.37, 0.29]) * view + [0.4, 1.0, 2.0, 3.0])
     local = rigid([0, 0.35 * sway[0], 1.75 + 0.02 * sway[1]], turned(0.02 * sway[0], *0.012 * sway[2:]))
     return built.street_pose(view) @ local

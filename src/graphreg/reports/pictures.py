@@ -99,8 +99,8 @@ def render(
     size        (width, height) in pixels
     point_size  diameter of a point in pixels; by default so large that surfaces close
 
-    The nearest point wins each pixel. Shape is made readable by darkening what lies behind its surroundings
-    (eye-dome lighting), so no normals are needed.
+    The nearest point wins each pixel, and gaps about as wide as a point are closed. Shape is made readable by
+    a lamp and by darkening what lies behind its surroundings (eye-dome lighting); normals are not needed.
     """
     positions, colours = _gather(clouds)
     width, height = _checked(size)
