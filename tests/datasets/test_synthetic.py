@@ -21,7 +21,7 @@ from graphreg.errors import InputError
 EVERYTHING = synthetic.bodies() + synthetic.scenes()
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def clean(name: str, view: float = 0.0, points: int = 3000, seed: int = 0) -> synthetic.Scan:
     return synthetic.scan(name, view, points=points, noise=0.0, seed=seed)
 
@@ -121,8 +121,8 @@ def _towards(name: str, rays: Floats, eye: Floats) -> Floats:
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_about_as_many_points_as_asked(name: str) -> None:
-    for count in (1000, 5000):
-        assert len(synthetic.scan(name, 20.0, points=count).points) == pytest.approx(count, rel=0.15)
+    for count in (500, 3000):
+        assert len(clean(name, points=count).points) == pytest.approx(count, rel=0.15)
 
 
 @pytest.mark.parametrize("name", ["hare", "room"])
@@ -178,7 +178,7 @@ def _sensor(name: str) -> Sensor:
     ("name", "steps"), [("dragon", (10, 60, 120)), ("room", (5, 60, 180)), ("street", (2, 20, 80))]
 )
 def test_overlap_falls_as_the_views_part(name: str, steps: tuple[float, ...]) -> None:
-    shares = [synthetic.pair(name, step, points=4000).overlap for step in steps]
+    shares = [synthetic.pair(name, step, points=1500).overlap for step in steps]
     assert 1 >= shares[0] > shares[1] > shares[2] >= 0
     assert shares[0] > 0.7
 
@@ -210,7 +210,7 @@ def settle(points: Floats, tree: cKDTree, start: Floats) -> tuple[Floats, float]
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_no_other_rotation_fits(name: str) -> None:
-    points, tree = whole(name, 1)[::4], cKDTree(whole(name, 0))
+    points, tree = whole(name, 1)[::8], cKDTree(whole(name, 0))
     upright = [Rotation.from_euler("z", turn, degrees=True) for turn in range(30, 360, 30)]
     anyhow = list(Rotation.create_group("O")) if name in synthetic.bodies() else []
     at_rest = settle(points, tree, np.eye(3))[1]

@@ -174,18 +174,16 @@ def test_panels_stand_side_by_side_with_captions_below() -> None:
     assert not np.array_equal(labelled[90:, :150], labelled[90:, 150:])
 
 
-@pytest.mark.parametrize("letter", sorted(STROKES))
-def test_every_letter_leaves_its_own_mark(letter: str) -> None:
-    def drawn(text: str) -> Image:
+def test_every_letter_leaves_its_own_mark() -> None:
+    marks = {}
+    for letter in STROKES:
         paper = np.full((40, 60, 3), 255, np.uint8)
-        draw_text(paper, text, 18, (0.0, 0.0, 0.0))
-        return paper
-
-    mark = drawn(letter)
-    assert (mark < 128).any()
-    assert not any(
-        np.array_equal(mark, drawn(other)) for other in STROKES if other != letter and other not in "lI|oO0"
-    )
+        draw_text(paper, letter, 18, (0.0, 0.0, 0.0))
+        assert (paper < 128).any()
+        marks[letter] = paper.tobytes()
+    # One stroke, centred, is all there is to either of these.
+    assert len(set(marks.values())) == len(STROKES) - 1
+    assert marks["l"] == marks["I"]
 
 
 @pytest.mark.parametrize(
