@@ -29,6 +29,7 @@ NEGLIGIBLE = 10.0
 # Fields grow a little faster than distance near tapered parts; shorter steps do not jump through them.
 STEP = 0.9
 LONGEST_STEP = 2.0
+FAR = 1e300
 
 
 class Surface(Protocol):
@@ -61,21 +62,22 @@ class Body:
         travelled, far = np.maximum(-along - half, 0.0), np.minimum(-along + half, reach)
         ranges = np.full(len(directions), np.inf)
         active = np.flatnonzero((inside > 0) & (travelled < far))
-        last_gap, last_step = np.full((2, len(directions)), 1e300)
+        last_gap, last_step = np.full(len(directions), FAR), np.ones(len(directions))
         for _ in range(MOST_STEPS):
             if not len(active):
                 break
             here = origin + travelled[active, None] * directions[active]
             gap = self._clearance(here)
-            close = np.flatnonzero(gap < self._cell / 4)
+            close = gap < self._cell / 4
             gap[close] = self.field(here[close])
             arrived = np.abs(gap) < CLOSE_ENOUGH * self.radius
             ranges[active[arrived]] = travelled[active[arrived]]
-            active, gap = active[~arrived], gap[~arrived]
-            # Where the field falls more slowly than the ray runs, as on a slope, steps can be longer.
+            active, gap, close = active[~arrived], gap[~arrived], close[~arrived]
+            # Where the field falls more slowly than the ray runs, as on a slope, steps can be longer; a rough
+            # clearance says nothing about slopes.
             fall = (last_gap[active] - gap) / last_step[active]
             step = STEP * gap / np.clip(fall, 1 / LONGEST_STEP, 1)
-            last_gap[active], last_step[active] = gap, step
+            last_gap[active], last_step[active] = np.where(close, gap, FAR), step
             travelled[active] += step
             active = active[travelled[active] < far[active]]
         hit = np.flatnonzero(np.isfinite(ranges))
