@@ -1,0 +1,1 @@
+"""What a registration looks like: pictures and pages for people."""
