@@ -63,9 +63,7 @@ def _dragon_head(flesh: Flesh) -> None:
     flesh.limb([at(0, 0, -5), at(-14, 0, -15), at(-25, 1, -19)], [5.5, 4, 2.5])
     flesh.limb([at(-12, 0, -13), at(-26, 3, -11), at(-35, 6, -15)], [2.2, 1.6, 0.8])
     for side in (-1, 1):
-        flesh.limb(
-            [at(6, 5 * side, 6), at(20, 9 * side, 15), at(34 + 4 * side, 10 * side, 15)], [3.2, 2.4, 0.7]
-        )
+        flesh.limb([at(6, 5 * side, 6), at(20, 9 * side, 15), at(34 + 4 * side, 10 * side, 15)], [3.2, 2.4, 0.7])
         flesh.lump(at(-9, 6.5 * side, 5.5), [3.6, 2.6, 2.8], face)
         flesh.lump(at(-30, 2.6 * side, 4), [2.4, 1.6, 2.0], face)
         flesh.limb([at(4, 8 * side, -4), at(14, (14 + 2 * side) * side, -7)], [2.8, 0.7])

@@ -61,9 +61,7 @@ def balcony(left: float, right: float, floor: float, deep: float) -> list[Part]:
 
 def car(rng: np.random.Generator, kind: str) -> list[Part]:
     """A parked car or van around the origin, nose towards +x."""
-    length, wide = (
-        (rng.uniform(4.6, 5.4), 0.98) if kind == "van" else (rng.uniform(3.7, 4.7), rng.uniform(0.82, 0.92))
-    )
+    length, wide = (rng.uniform(4.6, 5.4), 0.98) if kind == "van" else (rng.uniform(3.7, 4.7), rng.uniform(0.82, 0.92))
     high = rng.uniform(1.9, 2.3) if kind == "van" else rng.uniform(1.4, 1.6)
     nose, tail = length / 2, -length / 2
     parts = [box([tail, -wide, 0.3], [nose, wide, 0.85])]
@@ -125,10 +123,7 @@ def street_furniture(rng: np.random.Generator, x: float, y: float, towards_road:
 def table(place: ArrayLike, long: float, wide: float, high: float, turn: float) -> list[Part]:
     parts = [box([-long / 2, -wide / 2, high - 0.04], [long / 2, wide / 2, high])]
     for x in (-long / 2 + 0.07, long / 2 - 0.07):
-        parts += [
-            box([x - 0.03, y - 0.03, 0], [x + 0.03, y + 0.03, high])
-            for y in (-wide / 2 + 0.07, wide / 2 - 0.07)
-        ]
+        parts += [box([x - 0.03, y - 0.03, 0], [x + 0.03, y + 0.03, high]) for y in (-wide / 2 + 0.07, wide / 2 - 0.07)]
     return moved(parts, place, turn)
 
 

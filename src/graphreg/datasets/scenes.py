@@ -45,9 +45,7 @@ def facade(variant: int) -> Scene:
         parts += [box([x - 0.8, 0.3, 15.4], [x + 0.8, 4, 17.2]), gable([x - 1, 0.1, 17.2], [x + 1, 4, 18.1])]
     parts += [box([x, 3, 17], [x + w, 4, 20.5 + w]) for x, w in ((-11.4, 1.3), (5.2, 0.8))]
     # The wing on the right, and a bay of three storeys on round columns.
-    parts += wall(
-        11.5, 17, 0, 12.5, [(12.6, 13.8, 1, 3), (14.7, 15.9, 5, 7.4), (12.6, 13.6, 9, 11)], 0.3, -2.8
-    )
+    parts += wall(11.5, 17, 0, 12.5, [(12.6, 13.8, 1, 3), (14.7, 15.9, 5, 7.4), (12.6, 13.6, 9, 11)], 0.3, -2.8)
     parts += [box([11.5, -2.8, 0], [11.8, 0.3, 12.5]), box([11.2, -3.2, 12.5], [17.2, 5, 12.8])]
     parts += [box([-9.4, -1.5, 4.3], [-6.4, 0.1, 12.2]), box([-9.6, -1.7, 12.2], [-6.2, 0.1, 12.5])]
     for low in (5.2, 9.0):
@@ -58,9 +56,7 @@ def facade(variant: int) -> Scene:
     parts += [cylinder([x, -1.2, 0.1], [x, -1.2, 4.3], 0.17) for x in (-9.1, -6.7)]
     parts += [cylinder([x, -0.12, 0.2], [x, -0.12, 14.3], 0.07) for x in (-14.6, 3.1 + rng.random(), 11.2)]
     parts += [box([axes[2] - 1.7, -1.3, 3.75], [axes[2] + 1.7, 0, 3.95])]
-    parts += [
-        box([axes[2] - 1.5, -1.0 + 0.3 * k, 0], [axes[2] + 1.5, 0.2, 0.32 + 0.16 * k]) for k in range(3)
-    ]
+    parts += [box([axes[2] - 1.5, -1.0 + 0.3 * k, 0], [axes[2] + 1.5, 0.2, 0.32 + 0.16 * k]) for k in range(3)]
     parts += [cylinder([7.5, -3.6, 0], [7.5, -3.6, 5.2], 0.08), ellipsoid([7.5, -3.6, 5.4], [0.3, 0.3, 0.35])]
     parts += tree(rng, [-12.5, -5.5, 0], 6.5)
     parts += moved(car(rng, "van"), [2.5, -7.5, 0], 0.06)
@@ -159,9 +155,7 @@ def street(variant: int, drive: float) -> Scene:
     parts = []
     for number in range(-STREET_MARGIN, int(drive / STREET_BLOCK) + STREET_MARGIN + 1):
         pose = street_pose(number * STREET_BLOCK)
-        parts += [
-            part.moved(pose) for part in _street_block(np.random.default_rng([variant, 7, number + 1000]))
-        ]
+        parts += [part.moved(pose) for part in _street_block(np.random.default_rng([variant, 7, number + 1000]))]
     return Scene(parts)
 
 

@@ -245,9 +245,7 @@ class Part:
         return np.where(met, enter, np.inf), facing
 
 
-_CUBE = np.array(
-    [[1, 0, 0, 1], [-1, 0, 0, 1], [0, 1, 0, 1], [0, -1, 0, 1], [0, 0, 1, 1], [0, 0, -1, 1]], float
-)
+_CUBE = np.array([[1, 0, 0, 1], [-1, 0, 0, 1], [0, 1, 0, 1], [0, -1, 0, 1], [0, 0, 1, 1], [0, 0, -1, 1]], float)
 _GABLE = np.array([[0, 1, 0, 1], [0, -1, 0, 1], [0, 0, -1, 0], [1, 0, 1, 1], [-1, 0, 1, 1]], float)
 _NO_PLANES = np.zeros((0, 4))
 
@@ -300,9 +298,7 @@ def cylinder(start: ArrayLike, end: ArrayLike, radius: float) -> Part:
     return _part((bottom + top) / 2, half, frame, _CUBE[4:], (1, 1, 0))
 
 
-def _part(
-    centre: ArrayLike, half: ArrayLike, frame: Floats | None, planes: Floats, rounded: ArrayLike
-) -> Part:
+def _part(centre: ArrayLike, half: ArrayLike, frame: Floats | None, planes: Floats, rounded: ArrayLike) -> Part:
     directions = np.eye(3) if frame is None else frame
     axes = directions * np.asarray(half, float)
     return Part(np.asarray(centre, float), axes, planes, np.asarray(rounded, float))

@@ -217,9 +217,7 @@ def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan, no
 def _around_body(view: float, rng: np.random.Generator) -> Floats:
     """A camera in a hand, about 0.6 m away and a little above, that looks at the body."""
     azimuth, elevation = np.radians([view, rng.uniform(10, 22)])
-    away = np.array(
-        [np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation)]
-    )
+    away = np.array([np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation)])
     eye = away * rng.uniform(0.57, 0.63)
     ahead = rng.uniform(-0.004, 0.004, 3) - eye
     ahead /= np.linalg.norm(ahead)
@@ -283,9 +281,7 @@ _CATALOGUE = {
     "hare": _body(grown.hare),
     "hand": _body(grown.hand),
     "casting": _body(grown.casting),
-    "facade": _Subject(
-        lambda variant, _: _facade(variant), _before_facade, _SECTOR, 80_000, 4e-3, 60.0, 60.0
-    ),
+    "facade": _Subject(lambda variant, _: _facade(variant), _before_facade, _SECTOR, 80_000, 4e-3, 60.0, 60.0),
     "room": _Subject(lambda variant, _: _room(variant), _in_room, _ALL_AROUND, 80_000, 2e-3, 20.0, 40.0),
     "street": _Subject(
         lambda variant, drive: _street(variant, 1 + int(drive / 128)),

@@ -156,9 +156,7 @@ def panels(
     image[:] = np.round(255 * np.array(PAPER))
     for k, scene in enumerate(scenes):
         left, right = int(edges[k]), int(edges[k + 1])
-        image[: height - below, left:right] = render(
-            scene, cameras[k], (right - left, height - below), point_size
-        )
+        image[: height - below, left:right] = render(scene, cameras[k], (right - left, height - below), point_size)
         if captions:
             draw_text(image[height - below :, left:right], captions[k], letter, INK)
     return image
@@ -306,9 +304,7 @@ def _shade(seen: NDArray[np.float32], diameter: float) -> NDArray[np.float32]:
     return light
 
 
-def _shifted(
-    depth: NDArray[np.float32], hit: NDArray[np.bool_], down: int, across: int
-) -> NDArray[np.float32]:
+def _shifted(depth: NDArray[np.float32], hit: NDArray[np.bool_], down: int, across: int) -> NDArray[np.float32]:
     """The depth beside each sample; infinite where there is nothing."""
     tall, wide = depth.shape
     result = np.full_like(depth, np.inf)
