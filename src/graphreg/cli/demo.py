@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from graphreg.clouds import Floats, Mask
+    from graphreg.graphs import Graph
+    from graphreg.reports.pictures import Image
 
 
 def demo(
@@ -19,7 +24,12 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of noise and outliers.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
 ) -> None:
-    """Make two scans, spoil them with outliers, clean them, and draw what the graph sees in them."""
+    """Make two scans, spoil them with outliers, clean them, and draw what the graph sees in them.
+
+    \b
+    Example:
+      graphreg demo --body hand --outliers 0.5
+    """
     import time
 
     import numpy as np
@@ -30,25 +40,16 @@ def demo(
     from graphreg.files import write
     from graphreg.graphs import neighbour_graph
     from graphreg.invariants import invariants_of
-    from graphreg.reports.pictures import GREY, RED, colour_map, panels, write_png
+    from graphreg.reports.pictures import write_png
     from graphreg.response import inliers, response_of
 
-    console = Console()
-    pair = synthetic.pair(body, seed=seed)
+    target, source = synthetic.sequence(body, 2, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
-    table = Table(title=f"Two scans of a {body}, {pair.overlap:.0%} overlap, {outliers:.0%} outliers added")
-    for column in (
-        "scan",
-        "points",
-        "outliers removed",
-        "outliers left",
-        "good points kept",
-        "clean, s",
-        "describe, s",
-    ):
+    table = Table(title=f"Two scans ({body}), {outliers:.0%} outliers added, cleaned by the X84 rule")
+    for column in ("scan", "points", "outliers removed", "outliers left", "good kept", "clean", "describe"):
         table.add_column(column, justify="left" if column == "scan" else "right")
-    for number, (name, points) in enumerate((("source", pair.source), ("target", pair.target))):
-        spoilt, is_outlier = synthetic.add_outliers(points, outliers, "gaussian", seed + number)
+    for number, (name, scan) in enumerate((("source", source), ("target", target))):
+        spoilt, is_outlier = synthetic.add_outliers(scan.points, outliers, "gaussian", seed + number)
         began = time.perf_counter()
         kept = inliers(spoilt, threads=threads)
         cleaned = time.perf_counter()
@@ -61,20 +62,51 @@ def demo(
             f"{np.count_nonzero(~kept & is_outlier):,}",
             f"{np.count_nonzero(kept & is_outlier):,}",
             f"{kept[~is_outlier].mean():.1%}",
-            f"{cleaned - began:.3f}",
-            f"{described - cleaned:.3f}",
+            f"{1e3 * (cleaned - began):.0f} ms",
+            f"{1e3 * (described - cleaned):.0f} ms",
         )
         write(out / f"{name}.ply", spoilt)
-        picture = panels(
-            [
-                [(spoilt[~is_outlier], GREY), (spoilt[is_outlier], RED)],
-                [(graph.points, GREY)],
-                [(graph.points, colour_map(response))],
-                [(graph.points, colour_map(variation))],
-            ],
-            ["AS SCANNED", "CLEANED", "RESPONSE I(X)", "VARIATION V_G"],
-        )
-        write_png(out / f"{name}.png", picture)
+        write_png(out / f"{name}.png", _picture(spoilt, is_outlier, graph, response, variation, scan.pose))
+    console = Console()
     console.print(table)
-    console.print(f"Pictures: {out / 'source.png'} and {out / 'target.png'}; the scans lie beside them.")
-    console.print(f"Next: graphreg clean {out / 'source.ply'} {out / 'clean.ply'}")
+    for line in (
+        "clean: graph, response and rule. describe: graph, response, normals, curvature and V_g of what was kept.",
+        f"Pictures: {out / 'source.png'} and {out / 'target.png'}. The spoilt scans lie beside them; next, try",
+        f"  graphreg clean {out / 'source.ply'} {out / 'clean.ply'}",
+    ):
+        typer.echo(line)
+
+
+def _picture(
+    spoilt: Floats, is_outlier: Mask, graph: Graph, response: Floats, variation: Floats, pose: Floats
+) -> Image:
+    """Four panels, upright, without what lies so far off that the body would be too small to see."""
+    import numpy as np
+
+    from graphreg.reports.pictures import GREY, RED, colour_map, panels
+
+    good = spoilt[~is_outlier]
+    low, high = good.min(axis=0), good.max(axis=0)
+    margin = 0.15 * (high - low)
+
+    def near(points: Floats) -> Mask:
+        return np.asarray(((points > low - margin) & (points < high + margin)).all(axis=1))
+
+    def upright(points: Floats) -> Floats:
+        return np.asarray(points @ pose[:3, :3].T + pose[:3, 3])
+
+    strays = spoilt[is_outlier]
+    shown = near(graph.points)
+    cleaned = upright(graph.points[shown])
+    with np.errstate(divide="ignore"):
+        levels = np.log(response[shown]), np.log(variation[shown])
+    return panels(
+        [
+            [(upright(good), GREY), (upright(strays[near(strays)]), RED)],
+            [(cleaned, GREY)],
+            [(cleaned, colour_map(levels[0]))],
+            [(cleaned, colour_map(levels[1]))],
+        ],
+        ["as scanned", "cleaned", "response intensity", "variation of the surface"],
+        size=(1600, 420),
+    )

@@ -1,0 +1,109 @@
+"""The command line as a user runs it: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphreg
+from graphreg.clouds import as_cloud
+from graphreg.datasets import synthetic
+
+
+def graphreg_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def spoilt() -> tuple[np.ndarray, np.ndarray]:
+    return synthetic.add_outliers(synthetic.scan("hare", points=5000).points, 0.3, "gaussian", 1)
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    done = graphreg_command("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for command in ("clean", "demo", "bench"):
+        assert command in done.stdout
+        assert graphreg_command(command, "--help", cwd=tmp_path).returncode == 0
+
+
+def test_version(tmp_path: Path) -> None:
+    assert graphreg_command("--version", cwd=tmp_path).stdout == f"graphreg {graphreg.__version__}\n"
+
+
+def test_clean_removes_what_the_rule_removes_and_keeps_the_rest(
+    tmp_path: Path, spoilt: tuple[np.ndarray, np.ndarray]
+) -> None:
+    points, is_outlier = spoilt
+    shade = np.arange(len(points), dtype=np.int32)
+    graphreg.write(tmp_path / "in.ply", as_cloud(points, attributes={"shade": shade}))
+    done = graphreg_command("clean", "in.ply", "out.pcd", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    kept = graphreg.inliers(points)
+    said = json.loads(done.stdout)
+    assert (said["points"], said["kept"], said["outliers"]) == (len(points), kept.sum(), (~kept).sum())
+    cloud = graphreg.read_cloud(tmp_path / "out.pcd")
+    assert np.array_equal(cloud.points, points[kept])
+    assert np.array_equal(cloud.attributes["shade"], shade[kept])
+    assert is_outlier[~kept].sum() > 0.99 * is_outlier.sum()
+
+
+def test_clean_tells_a_person(tmp_path: Path, spoilt: tuple[np.ndarray, np.ndarray]) -> None:
+    dirty = np.vstack([spoilt[0], [[np.nan, 0, 0]]])
+    np.save(tmp_path / "in.npy", dirty)
+    done = graphreg_command("clean", "in.npy", "out.xyz", "--alpha", 8, "-k", 12, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"of {len(dirty):,} points" in done.stdout
+    assert "1 that were not finite" in done.stdout
+    assert len(graphreg.read(tmp_path / "out.xyz")) == graphreg.inliers(spoilt[0], 8.0, 12).sum()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("clean", "none.ply", "out.ply"), "none.ply"),
+        (("clean", "broken.ply", "out.ply"), "broken.ply: "),
+        (("clean", "few.xyz", "out.ply"), "needs at least 11"),
+        (("clean", "good.xyz", "out.doc"), ".doc"),
+        (("clean", "good.xyz", "nowhere/out.ply"), "nowhere"),
+        (("clean", "good.xyz", "out.ply", "--alpha", "-1"), "alpha"),
+        (("clean", "good.xyz", "out.ply", "-k", "1"), "k: expected at least 2"),
+        (("clean", "good.xyz", "out.ply", "--threads", "0"), "threads"),
+        (("clean", "good.xyz"), "OUT"),
+        (("bench", "nothing"), "expected one of x84"),
+        (("bench", "x84", "--data", "nowhere"), "nowhere is no folder"),
+        (("demo", "--body", "unicorn"), "unicorn"),
+        (("demo", "--outliers", "-3"), "ratio"),
+        (("polish",), "polish"),
+    ],
+)
+def test_what_the_user_did_wrong_is_told_in_a_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    (tmp_path / "broken.ply").write_bytes(b"ply\nformat ascii 1.0\nelement vertex 100\n")
+    (tmp_path / "few.xyz").write_text("1 2 3\n4 5 6\n")
+    np.savetxt(tmp_path / "good.xyz", np.random.default_rng(0).normal(size=(50, 3)))
+    done = graphreg_command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.ply").exists()
+
+
+def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
+    done = graphreg_command("demo", "--body", "casting", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "graphreg-demo"
+    assert sorted(p.name for p in folder.iterdir()) == ["source.ply", "source.png", "target.ply", "target.png"]
+    for name in ("source", "target"):
+        assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+        assert len(graphreg.read(folder / f"{name}.ply")) > 10_000
+
+
+def test_bad_input_leaves_no_demo_folder(tmp_path: Path) -> None:
+    graphreg_command("demo", "--body", "unicorn", cwd=tmp_path)
+    assert not list(tmp_path.iterdir())
