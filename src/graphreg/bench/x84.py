@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,14 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _spoilt_cloud(job: Job) -> tuple[Floats, Mask]:
+    points = _cloud(job.cloud, job.data)
     if job.kind == "authors'":
-        assert job.data is not None
-        points = read(job.data / job.cloud)
         return points, np.arange(len(points)) >= round(len(points) / (1 + job.ratio))
-    if job.cloud.endswith(".ply"):
-        assert job.data is not None
-        points = read(job.data / job.cloud)
-    else:
-        points = synthetic.scan(job.cloud, points=POINTS).points
     return add_outliers(points, job.ratio, job.kind, seed=1)
+
+
+@lru_cache(maxsize=1)
+def _cloud(name: str, data: Path | None) -> Floats:
+    if data is not None and name.endswith(".ply"):
+        return read(data / name)
+    return synthetic.scan(name, points=POINTS).points
