@@ -304,7 +304,7 @@ Tree::Tree(const double* points, std::size_t count, int threads)
 // Halves the leaves of a node at the median of its longest side. The children of large nodes are left for later, when
 // several threads can take them.
 void Tree::build(const Range& range, std::vector<Range>& later) {
-    constexpr std::size_t large = 4096;
+    constexpr std::size_t large = 512;
     const auto [node, first, last] = range;
     Item* items = reinterpret_cast<Item*>(leaves_.get());
     const std::size_t begin = first * leaf_size, end = std::min(last * leaf_size, count_);
