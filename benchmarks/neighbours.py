@@ -23,11 +23,11 @@ THREADS = 2
 os.environ["OMP_NUM_THREADS"] = str(THREADS)  # pykdtree and Open3D take no argument; read when they are imported
 
 import numpy as np  # noqa: E402
-from graphreg.datasets import synthetic  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from graphreg import neighbour_graph, voxel_downsample  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
+from graphreg.datasets import synthetic  # noqa: E402
 from graphreg.invariants import invariants_of  # noqa: E402
 from graphreg.response import response_of  # noqa: E402
 

@@ -1,6 +1,7 @@
 """How long it takes to read a PLY file, with graphreg and with Open3D, in turns.
 
-python benchmarks/read_ply.py [--repeats 41]
+pip install '.[peers]'
+python benchmarks/read_ply.py --out docs/results
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from graphreg import files
+from graphreg.bench.tables import write_table
 
 
 def text(path: Path, points: int, grid: int) -> Path:
@@ -53,10 +55,11 @@ def main() -> None:
     def read_with_open3d(path: str) -> object:
         return np.asarray(open3d.io.read_point_cloud(path).points)
 
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=41)
-    repeats = parser.parse_args().repeats
-    print(f"{'file':34} {'graphreg ms':>12} {'Open3D ms':>12} {'ratio':>7}")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    args = parser.parse_args()
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         cases = {
             "text, 40,000 points": text(Path(folder, "text.ply"), 40_000, 0),
@@ -65,10 +68,12 @@ def main() -> None:
             "binary, 4,000,000 points": binary(Path(folder, "large.ply"), 4_000_000),
         }
         for name, path in cases.items():
-            rounds = max(repeats // 8, 3) if path.stat().st_size > 10_000_000 else repeats
+            rounds = max(args.repeats // 8, 3) if path.stat().st_size > 10_000_000 else args.repeats
             times = [(seconds(files.read, path), seconds(read_with_open3d, path)) for _ in range(rounds)]
             ours, theirs = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
-            print(f"{name:34} {ours:12.2f} {theirs:12.2f} {ours / theirs:7.2f}")
+            rows.append({"PLY": name, "graphreg ms": ours, "Open3D ms": theirs, "ratio": ours / theirs})
+    note = ["medians, read in turns; a ratio under 1 is in our favour"]
+    print(write_table(args.out, "read_ply", "Reading PLY beside Open3D", note, rows).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

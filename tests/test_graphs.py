@@ -91,6 +91,17 @@ def test_signals_and_filters_of_the_wrong_shape() -> None:
         graph.filter(np.zeros(40), ())
 
 
+def test_a_graph_with_indices_out_of_range_is_refused() -> None:
+    graph = graphreg.neighbour_graph(make_cloud("blob", 40, 0))
+    for wrong in (-1, 40):
+        neighbours = graph.neighbours.copy()
+        neighbours[7, 3] = wrong
+        with pytest.raises(graphreg.InputError, match="^neighbours: expected indices of 40 points"):
+            graphreg.Graph(graph.points, neighbours, graph.order, 1)
+    with pytest.raises(graphreg.InputError, match="^order"):
+        graphreg.Graph(graph.points, graph.neighbours, graph.order[1:], 1)
+
+
 def test_a_graph_can_be_pickled() -> None:
     graph = graphreg.neighbour_graph(make_cloud("blob", 100, 0))
     again = pickle.loads(pickle.dumps(graph))

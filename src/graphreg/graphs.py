@@ -46,6 +46,13 @@ class Graph:
     order: NDArray[np.int32]
     threads: int
 
+    def __post_init__(self) -> None:
+        # The kernels trust these: an index out of range would read memory that is not ours.
+        count = len(self.points)
+        for name, indices in (("neighbours", self.neighbours), ("order", self.order)):
+            if len(indices) != count or indices.size == 0 or indices.min() < 0 or indices.max() >= count:
+                raise InputError(f"{name}: expected indices of {count} points, a row for each")
+
     @property
     def k(self) -> int:
         return int(self.neighbours.shape[1])

@@ -87,13 +87,14 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
                 if all(row["outliers among kept"] <= HARMLESS for row in mine if row["ratio"] <= ratio)
             ]
             few, half = ([row for row in mine if row["ratio"] == ratio] for ratio in (0.1, 0.5))
+            kept_of_few = [row["good points kept"] for row in few]
             reach = f"up to a ratio of {max(clean):.0%}" if clean else "at no ratio"
             lines.append(
                 f"{kind}, alpha {alpha}: at most {HARMLESS:.0%} of what is kept are outliers, on every cloud, {reach}; "
                 f"at 50 % recall is {min(r['recall'] for r in half):.1%} or more, precision "
                 f"{min(r['precision'] for r in half):.0%} or more; the good points kept are "
                 f"{min(r['good points kept'] for r in half):.0%} or more at 50 %, "
-                f"{min(r['good points kept'] for r in few):.0%} to {max(r['good points kept'] for r in few):.0%} at 10 %"
+                f"{min(kept_of_few):.0%} to {max(kept_of_few):.0%} at 10 %"
             )
     return lines
 
