@@ -76,7 +76,7 @@ struct Edges {
         for (Edge& e : edge) {
             const Four r = e.squared();
             const Four value = exp_of_weight(larger(r * scale, all(-2.0)));
-            e.weight = (r < farthest) | (r == 0.0) ? value : Four{};
+            e.weight = ((r < farthest) | (r == 0.0)) ? value : Four{};
             degree += e.weight;
         }
         return degree;
