@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <tuple>
@@ -24,6 +25,42 @@ struct Item {
     std::int64_t index;
 };
 static_assert(sizeof(Item) * leaf_size == sizeof(Leaf));
+
+// Brings items below the pivot to the front without a branch, and returns where they end.
+Item* partition_below(Item* first, Item* last, double pivot, int axis) {
+    Item* end = first;
+    for (Item* item = first; item != last; ++item) {
+        const Item mine = *item;
+        *item = *end;
+        *end = mine;
+        end += mine.at[axis] < pivot;
+    }
+    return end;
+}
+
+// Like std::nth_element. Pivots are drawn from a sample, a little to the side of where the wanted item must be, so that
+// it is left in the smaller part: then about one and a half passes over the items are enough.
+void select_item(Item* first, Item* wanted, Item* last, int axis) {
+    constexpr std::ptrdiff_t sampled = 64, few = 2 * leaf_size;
+    for (int round = 0; last - first > few && round < 64; ++round) {
+        const std::ptrdiff_t count = last - first, size = std::min(sampled, count / 8);
+        double sample[sampled];
+        for (std::ptrdiff_t i = 0; i < size; ++i) sample[i] = first[i * count / size].at[axis];
+        const double share = static_cast<double>(wanted - first) / static_cast<double>(count);
+        const double spread = std::sqrt(share * (1 - share) * static_cast<double>(size));
+        const double place = share * static_cast<double>(size) + (share < 0.5 ? spread : -spread);
+        double* pivot = sample + std::clamp(static_cast<std::ptrdiff_t>(place), std::ptrdiff_t{0}, size - 1);
+        std::nth_element(sample, pivot, sample + size);
+        Item* middle = partition_below(first, last, *pivot, axis);
+        if (middle == first) {
+            // Nothing is below: put all that equals the pivot to the front, there may be any number of them.
+            middle = partition_below(first, last, std::nextafter(*pivot, infinity), axis);
+            if (wanted < middle) return;
+        }
+        (wanted < middle ? last : first) = middle;
+    }
+    std::nth_element(first, wanted, last, [axis](const Item& a, const Item& b) { return a.at[axis] < b.at[axis]; });
+}
 
 constexpr Box nothing{{infinity, infinity, infinity}, {-infinity, -infinity, -infinity}};
 
@@ -327,8 +364,7 @@ void Tree::build(const Range& range, std::vector<Range>& later) {
     for (int a = 1; a < 3; ++a)
         if (box.high[a] - box.low[a] > box.high[axis] - box.low[axis]) axis = a;
     const std::size_t middle = first + (last - first) / 2;
-    std::nth_element(items + begin, items + middle * leaf_size, items + end,
-                     [axis](const Item& a, const Item& b) { return a.at[axis] < b.at[axis]; });
+    select_item(items + begin, items + middle * leaf_size, items + end, axis);
     nodes_[node] = {box, items[middle * leaf_size].at[axis], axis, -1};
     for (const Range& child : {Range{2 * node, first, middle}, Range{2 * node + 1, middle, last}}) {
         if (last - first > large)
