@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from graphreg import FileError
 from graphreg.clouds import Cloud
@@ -60,6 +61,7 @@ def solid() -> str:
 
 
 SINGLE = POINTS.astype("<f4")
+VERTICES = b"".join(b"v " + line + b"\n" for line in TEXT.encode().splitlines())
 TRIANGLES = b"".join(struct.pack("<12fH", 0, 0, 1, *SINGLE[list(t)].ravel(), 0) for t in ((0, 1, 2), (1, 2, 3)))
 LISTS = b"".join(row.astype("<f8").tobytes() + b"\x02" + b"ab" for row in POINTS)
 
@@ -82,15 +84,16 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "pts": ("a.pts", b"4\n" + TEXT.encode()),
     "npy": ("a.npy", npy()),
     "npz": ("a.npz", npz()),
-    "obj": (
-        "a.obj",
-        b"# x\n" + b"".join(b"v " + line + b"\n" for line in TEXT.encode().splitlines()) + b"f 1 2 3\n",
-    ),
+    "obj": ("a.obj", b"# x\n" + VERTICES + b"f 1 2 3\n"),
+    "obj of points": ("a.obj", VERTICES),
+    "off of points": ("a.off", b"OFF\n4 0 0\n" + TEXT.encode()),
     "off": ("a.off", b"OFF\n4 1 0\n" + TEXT.encode() + b"3 0 1 2\n"),
     "stl text": ("a.stl", solid().encode()),
     "stl binary": ("a.stl", b"made by hand".ljust(80) + struct.pack("<I", 2) + TRIANGLES),
     "kitti": ("a.bin", np.c_[SINGLE, np.ones(4, "<f4")].astype("<f4").tobytes()),
 }
+TEXTS = [name for name, (_, content) in SAMPLES.items() if content.endswith(b"\n") and b"binary" not in content]
+UNCOUNTED = ["xyz", "csv", "obj", "obj of points", "kitti"]  # nothing in these says how many points they hold
 EXPECTED = {name: SINGLE.astype(float) if name in ("stl binary", "kitti") else POINTS for name in SAMPLES}
 
 
@@ -116,12 +119,64 @@ def test_cut_short_at_every_byte(folder: Path, name: str) -> None:
             points = read_cloud(path).points
         except FileError:
             continue
-        np.testing.assert_array_equal(points, EXPECTED[name][: len(points)])
-        if name not in ("xyz", "csv", "obj", "kitti"):
-            # These say how many points they hold: all are there, and only what follows them is cut.
+        expected = EXPECTED[name][: len(points)].copy()
+        if name in TEXTS and cut_number_may_pass(content, length, expected[:-1, 2], name in UNCOUNTED):
+            expected[-1, 2] = points[-1, 2]
+        np.testing.assert_array_equal(points, expected)
+        if name not in UNCOUNTED:
+            # All the points are there, and only the last number or what follows it is cut.
             assert len(points) == 4
             whole += 1
     assert whole < 20
+
+
+def cut_number_may_pass(content: bytes, length: int, before: NDArray[np.float64], uncounted: bool) -> bool:
+    """Whether a number that was cut has as many decimals as one before it in its column, or no other sign is left."""
+    if not (content[length - 1 : length + 1].strip(b"0123456789.-e") == b"" and content[length:].strip()):
+        return False
+    if not uncounted:
+        return len(before) == 3
+    number = content[:length].decode().replace(",", " ").split()[-1]
+    return len(before) == 0 or ("." in number and decimals(number) >= min(decimals(repr(z)) for z in before.tolist()))
+
+
+def decimals(number: str) -> int:
+    return len(number.partition(".")[2])
+
+
+@pytest.mark.parametrize("form", ["{:.3f}", "{:.6f}", "{:.4e}", "{:.18e}"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n"])
+@pytest.mark.parametrize(
+    ("suffix", "line"),
+    [("xyz", "{} {} {}"), ("csv", "{},{},{}"), ("pts", "{}\t{}\t{}"), ("asc", "{}; {}; {}"), ("obj", "v {} {} {}")],
+)
+def test_every_cut_within_a_number_of_fixed_decimals_is_seen(
+    folder: Path, suffix: str, line: str, end: str, form: str
+) -> None:
+    lines = [line.format(*map(form.format, row)) + end for row in POINTS.tolist()]
+    expected = [[float(form.format(value)) for value in row] for row in POINTS.tolist()]
+    content = "".join(lines).encode()
+    path = folder / f"fixed.{suffix}"
+    read = set()
+    for length in range(len(lines[0]), len(content) + 1):  # a first line alone has nothing to be compared with
+        path.write_bytes(content[:length])
+        with contextlib.suppress(FileError):
+            points = read_cloud(path).points
+            assert points.tolist() == expected[: len(points)]
+            read.add(length)
+    whole = [sum(map(len, lines[: i + 1])) for i in range(4)]
+    # A line is taken from its last digit on, with any part of its end.
+    assert read == {at - back for at in whole for back in range(len(end) + 1) if at - back >= len(lines[0])}
+
+
+@pytest.mark.parametrize("tail", ["", " ", "\t", "\r", " \r"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_file_without_its_last_line_break_is_whole(folder: Path, name: str, end: str, tail: str) -> None:
+    path = folder / SAMPLES[name][0]
+    text = SAMPLES[name][1].decode().replace("\r\n", "\n").removesuffix("\n")
+    path.write_bytes((text.replace("\n", end) + tail).encode())
+    np.testing.assert_array_equal(read_cloud(path).points, EXPECTED[name])
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:

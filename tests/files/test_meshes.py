@@ -53,7 +53,11 @@ def test_obj_with_colours(tmp_path: Path) -> None:
         ("f 1 2 3\n", "holds no points"),
         ("v 1 2\n", "line 1"),
         ("v 1 2 x\n", "line 1"),
-        ("v 1 2 3\nv 1 2 3", "middle of a line"),
+        ("v 1 2 3.5\nv 1 2 3", "middle of a line, 'v 1 2 3'; if it is whole, end it with a line break"),
+        ("v 1 2 3.5\n" + "f 1 1 1\n" * 200 + "v 1 2 3", "middle of a line"),
+        ("v 1 2 3.5 1.0\nv 1 2 3", "middle of a line"),
+        ("v 1 2 3\nv 1 2", "line 2 should hold 3 numbers, but is 'v 1 2'; there the file ends"),
+        ("v 1 2 3\rv 4 5 6\r", "carriage returns"),
         ("v 1 2 3 1 1 1\nv 1 2 3\n", "line 2"),
     ],
 )
@@ -134,7 +138,8 @@ def test_off_with_normals_and_colours(tmp_path: Path) -> None:
         ("OFF\n1000000000000 0 0\n1 2 3\n", "ends after 1"),
         ("OFF\n1 2 0\n1 2 3\n3 0 0 0\n", "says it holds 2 faces but ends after 1"),
         ("OFF\n1 0 0\n1 2\n", "line 3"),
-        ("OFF\n1 0 0\n1 2 3", "within its header"),
+        ("OFF\n2 0 0\n1 2 3\n1 2", "line 4"),
+        ("OFF\n2 0 0\n1 2 3", "says it holds 2 vertices but ends after 1"),
         ("OFF\n", "within its header"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from graphreg import FileError
 from graphreg.files import read_cloud
+from graphreg.files.source import CHUNK
 
 POINTS = [[1, 2, 3], [4, 5, 6]]
 
@@ -78,8 +79,17 @@ def test_points_that_are_not_finite_are_dropped_and_counted(tmp_path: Path) -> N
         ("1 2 3\n4 5\n", "line 2 should hold 3 numbers, but is '4 5'"),
         ("1 2 3\n4 5 6 7\n", "line 2"),
         ("1 2 3\n4 five 6\n", "line 2"),
-        ("1 2 3\n4 5 6", "in the middle of a line, '4 5 6'"),
-        ("1 2 3", "in the middle of a line"),
+        ("1 2 3\n4 5", "line 2 should hold 3 numbers, but is '4 5'; there the file ends"),
+        ("1 2 3.5\n4 5 6", "in the middle of a line, '4 5 6'; if it is whole, end it with a line break"),
+        ("1 2 3\n4 5 6.", "in the middle of a line"),
+        ("1,2,3\n4,5,", "in the middle of a line"),
+        ("1,2,3\n4,5, ", "in the middle of a line"),
+        ("1 2 3\n4 5 6e-", "line 2"),
+        ("1 2 3\n4 5 -", "line 2"),
+        ("1 2 3.5e+01\n4 5 6.5e+0", "in the middle of a line"),
+        ("1 2 3.5e+01\n4 5 6.5", "in the middle of a line"),
+        ("1 2 3.25\n" * 100 + "# 4 5 6\n4 5 6.5", "in the middle of a line"),
+        ("1 2 3\r4 5 6\r", "carriage returns"),
         ("3\n1 2 3\n4 5 6\n", "says it holds 3 points but ends after 2"),
         ("1\n1 2 3\n4 5 6\n", "goes on after everything"),
         ("-1\n1 2 3\n", "says it holds -1 points"),
@@ -88,7 +98,7 @@ def test_points_that_are_not_finite_are_dropped_and_counted(tmp_path: Path) -> N
         ("x,y,z\n1,2,3,4\n", "names 3 columns, but its first row is '1,2,3,4'"),
         ("x,y,z\n1,2,wall\n", "no z coordinate"),
         ("1,5;2,5;3,5\n4,5;5,5;6,5\n", "no x coordinate"),
-        ("\0\0\0\0", "in the middle of a line"),
+        ("\0\0\0\0", "holds no points"),
         ("{\\rtf1}\n", "holds no points"),
     ],
 )
@@ -96,6 +106,45 @@ def test_what_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode())
     with pytest.raises(FileError, match=said):
+        read_cloud(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("1 2 3", 3),
+        ("1 2 3.", 3),
+        ("1 2 3\n4 5 6", 6),
+        ("1 2 3.25\n4 5 6.50", 6.5),
+        ("1 2 3.25\n1 2 3.5\n4 5 6.5", 6.5),
+        ("1 2 3.\n4 5 6.", 6),
+        ("1 2 3.5e+01\n4 5 6.5e+00", 6.5),
+        ("1 2 3.25\n4 5 6 ", 6),  # what follows a number shows that it is whole
+        ("1 2 3.25\r\n4 5 6\r", 6),
+        ("1 2 3.25\n4 5 6 # the l", 6),
+        ("1 2 3.25\n4 5 6\n# 7", 6),
+        ("x,y,z,name\n1,2,3.25,wall\n4,5,6,fl", 6),
+        ("x,y,z,n\n1,2,3.25,\n4,5,6,", 6),
+        ("x,y,z,n\n1,2,3.25,0.5\n4,5,6,nan", 6),
+        ("1 2 3\n" + "1 2 3.25\n" * 99 + "4 5 6", 6),  # the numbers before are compared, up to the hundredth
+    ],
+)
+def test_a_last_line_without_a_line_break(tmp_path: Path, text: str, last: float) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode())
+    cloud = read_cloud(path)
+    assert len(cloud) == sum(line[:1] in ("1", "4") for line in text.split("\n"))
+    assert cloud.points[-1, 2] == last
+
+
+def test_a_last_line_in_a_chunk_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.xyz"
+    rows = b"1.00 2.00 3.00\n" * 100
+    before = b"#" * (CHUNK - len(rows) - 1) + b"\n" + rows
+    path.write_bytes(before + b"4.00 5.00 6.00")
+    assert read_cloud(path).points[-1].tolist() == [4, 5, 6]
+    path.write_bytes(before + b"4.00 5.00 6.0")
+    with pytest.raises(FileError, match="in the middle of a line"):
         read_cloud(path)
 
 

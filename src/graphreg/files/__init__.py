@@ -61,7 +61,9 @@ def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> F
     path       its suffix says the format, see `formats`
     progress   called as progress(done_bytes, total_bytes) every few megabytes; what it raises goes through
 
-    A file that is damaged, cut short or empty is a FileError that says what is wrong with it.
+    A file that is damaged, cut short or empty is a FileError that says what is wrong with it. Text may end without
+    a line break, unless nothing says how many rows there are and the last number has fewer decimals than each of the
+    100 before it: then it looks cut short.
     """
     return read_cloud(path, progress=progress).points
 

@@ -22,8 +22,6 @@ def read(source: Source) -> Cloud:
             source.line()
     coloured = len(first) == 7
     table = source.table(-1, "f" * (6 if coloured else 3), "points", exact=coloured, prefix="v")
-    if source.peek(2).lower() in (b"v ", b"v\t"):
-        source.expect_line_end()
     return source.cloud(table[:, :3], {name: table[:, 3 + i].copy() for i, name in enumerate(COLOURS) if coloured})
 
 

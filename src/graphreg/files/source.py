@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
@@ -26,6 +27,11 @@ CHUNK = 1 << 22
 # More numbers a point than this are damage.
 MOST_COLUMNS = 10_000
 
+# A last line without a line break is compared with this many before it.
+LINES_COMPARED = 100
+# What follows the point, with the point, and the digits of the exponent. An empty number fits as well.
+NUMBER_PARTS = re.compile(rb"[+-]?[0-9]*(\.[0-9]*)?(?:[eE][+-]?([0-9]*))?")
+
 # Compressed files may unfold to this many times their size, and to anything small.
 LARGEST_UNFOLDING = 100
 SMALL = 1 << 24
@@ -43,6 +49,7 @@ class Source:
         self._text = b""
         self._at = 0
         self._line = 0
+        self._unended = False  # the last line lacks its line break, which `_text` has got all the same
 
     def __enter__(self) -> Source:
         return self
@@ -133,16 +140,28 @@ class Source:
 
     # -------------------------------------------------------------------------------------------------- lines
 
+    def _more_lines(self) -> bool:
+        """Like `_more` where the next line is not whole yet; the end of the file ends the last line too."""
+        if self._more():
+            return True
+        rest = self._text[self._at :]
+        if b"\r" in rest.rstrip():  # as old Macs end lines; they would pass for one long line
+            self.fail("its last line has carriage returns inside; lines should end in \\n or \\r\\n")
+        if rest:
+            self._text += b"\n"
+            self._unended = True
+        return bool(rest)
+
     def peek_line(self) -> str | None:
-        """The next line without its end, which stays where it is; None where no whole line is left."""
+        """The next line without its end, which stays where it is; None where no line is left."""
         while (end := self._text.find(b"\n", self._at)) < 0:
             self._refuse_long_line()
-            if not self._more():
+            if not self._more_lines():
                 return None
         return self._text[self._at : end].decode("utf-8", "backslashreplace").rstrip("\r")
 
     def line(self) -> str | None:
-        """The next line without its end; None where no whole line is left."""
+        """The next line without its end; None where no line is left."""
         line = self.peek_line()
         if line is not None:
             self._at = self._text.index(b"\n", self._at) + 1
@@ -162,10 +181,12 @@ class Source:
     ) -> Floats:
         """Numbers from the next `rows` lines, or from all of them where negative, see `_core.parse_table`.
 
-        With `kinds` empty the lines are counted and nothing more.
+        With `kinds` empty the lines are counted and nothing more. The last line of the file may lack its line break;
+        where no count shows that it is whole, its last number must not look cut short.
         """
         tables: list[Floats] = []
         found = 0
+        start = self._read - len(self._text) + self._at
         while True:
             begin = self._at
             table, self._at = _core.parse_table(
@@ -186,14 +207,12 @@ class Source:
             if (end := self._text.find(b"\n", self._at)) >= 0:
                 self._refuse_line(self._text[self._at : end], kinds)
             self._refuse_long_line()
-            if not self._more():
-                if kinds == "" and self._text[self._at :].strip():
-                    found += 1  # of lines that are only counted, the last may lack its end
-                    self._at = len(self._text)
+            if not self._more_lines():
                 break
         if found < rows:
-            cut = ", in the middle of a line" if self._text[self._at :].strip() else ""
-            self.fail(f"says it holds {rows} {what} but ends after {found}{cut}")
+            self.fail(f"says it holds {rows} {what} but ends after {found}")
+        if self._unended and rows < 0 and len(tables[-1]) and kinds.endswith("f"):
+            self._refuse_cut_number(start, len(kinds) - 1, delimiter, prefix)
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     def expect_end_of_lines(self) -> None:
@@ -209,16 +228,30 @@ class Source:
     def _refuse_line(self, line: bytes, kinds: str) -> NoReturn:
         count = "" if "l" in kinds else f"{len(kinds)} "
         what = "columns" if "-" in kinds else "numbers"
-        self.fail(f"line {self._line + 1} should hold {count}{what}, but is {quote(line)}")
+        last = "; there the file ends, without a line break" if self._unended else ""
+        self.fail(f"line {self._line + 1} should hold {count}{what}, but is {quote(line)}{last}")
 
     def _refuse_long_line(self) -> None:
         if len(self._text) - self._at >= CHUNK:
             self.fail(f"line {self._line + 1} is longer than {CHUNK} bytes")
 
-    def expect_line_end(self) -> None:
-        """The file may not stop in the middle of a line: its last number may have been longer."""
-        if rest := self._text[self._at :].strip():
-            self.fail(f"ends in the middle of a line, {quote(rest)}; if it is whole, end it with a line break")
+    def _refuse_cut_number(self, start: int, column: int, delimiter: str, prefix: str) -> None:
+        """Refuse rows from byte `start` to the end of the file whose last number may have been longer."""
+
+        def words(line: bytes) -> list[bytes]:  # of a row, from this column on
+            found = line.split(delimiter.encode() or None)
+            if prefix and found and found.pop(0).lower() != prefix.encode():
+                return []
+            return [word.strip() for word in found[column:]] if not line.lstrip().startswith((b"#", b"//")) else []
+
+        start = max(start, self.size - CHUNK, 0)
+        *lines, last = self.at(start, self.size - start).split(b"\n")
+        end = words(last)
+        if len(end) != 1 or not last.endswith(end[0]):  # something follows it, if only a blank, so it is whole
+            return
+        before = (found[0] for line in reversed(lines) if (found := words(line)))
+        if looks_cut(end[0], list(islice(before, LINES_COMPARED))):
+            self.fail(f"ends in the middle of a line, {quote(last)}; if it is whole, end it with a line break")
 
     # ------------------------------------------------------------------------------------------------- result
 
@@ -297,6 +330,17 @@ def quote(text: bytes | str) -> str:
     shown = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
     shown = shown.strip().split("\n")[0]
     return repr(shown if len(shown) <= 60 else shown[:57] + "...")
+
+
+def looks_cut(number: bytes, before: list[bytes]) -> bool:
+    """Whether a number has fewer decimals, or digits in its exponent, than each of those before it."""
+    parts = NUMBER_PARTS.fullmatch(number)
+    others = [found for found in map(NUMBER_PARTS.fullmatch, before) if found]
+    if parts is None or not others:  # nan and inf cannot be cut and still be numbers
+        return False
+    if not number[-1:].isdigit() and all(other[0][-1:].isdigit() for other in others):
+        return True
+    return any(len(parts[i] or b"") < min(len(other[i] or b"") for other in others) for i in (1, 2))
 
 
 def whole_number(text: str) -> int | None:

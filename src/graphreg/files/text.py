@@ -24,6 +24,8 @@ def read(source: Source) -> Cloud:
     The names come from a header line, or from the comment before the first row where that names x, y and z.
     Without names the first three columns are the coordinates, and the others are column_3, column_4, ...
     A line with one whole number before the rows says how many there are. Columns of words are left out.
+    Without that number, a last line without a line break is refused where its last number looks cut short: where
+    it has fewer decimals than each of the 100 before it.
     """
     if source.peek(3) == b"\xef\xbb\xbf":  # what Windows puts before UTF-8
         source.take(3, "bytes")
@@ -60,7 +62,6 @@ def _next_row(source: Source) -> tuple[str, str]:
     while True:
         line = source.peek_line()
         if line is None:
-            source.expect_line_end()
             source.fail("holds no points")
         text = line.strip()
         if text and not text.startswith(("#", "//")):
@@ -84,9 +85,7 @@ def _default_names(source: Source, columns: int) -> list[str]:
 
 def _read_rows(source: Source, kinds: str, delimiter: str, count: int | None) -> NDArray[np.float64]:
     if count is None:
-        table = source.table(-1, kinds, "points", delimiter=delimiter, comments=True)
-        source.expect_line_end()
-        return table
+        return source.table(-1, kinds, "points", delimiter=delimiter, comments=True)
     tables = []
     while count is not None:  # .pts may hold several scans, each after its own count
         if count < 0:
