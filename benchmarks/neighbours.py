@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -119,9 +118,15 @@ def report_memory(what: str, path: Path) -> None:
     run = (GRAPHS if task == "graph" else DESCRIPTIONS)[name]
     points = np.load(path)
     run(points[:1000])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident_bytes("VmRSS")
     run(points)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len(points))
+    print((resident_bytes("VmHWM") - before) / len(points))
+
+
+def resident_bytes(which: str) -> int:
+    """Now (VmRSS) or at its peak (VmHWM). Linux; getrusage would count what the parent process held."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith(which))
 
 
 def main() -> None:
