@@ -128,7 +128,11 @@ def test_coordinates_of_a_national_grid_keep_their_digits(tmp_path: Path) -> Non
         (f"element vertex 1\n{XYZ}", b"1 2\n", "line 8"),
         (f"element vertex 1\n{XYZ}", b"1 2 3 4\n", "line 8"),
         (f"element vertex 1\n{XYZ}", b"1 2 3\n4 5 6\n", "goes on after everything"),
-        (f"element vertex 1\n{XYZ}", b"1 2", "line 8 should hold 3 numbers, but is '1 2'; there the file ends"),
+        (
+            f"element vertex 1\n{XYZ}",
+            b"1 2",
+            "says it holds 1 vertices but ends after 0, in the middle of line 8, '1 2'",
+        ),
         (f"element vertex 3\n{XYZ}", b"1 2 3\n4 5 6", "says it holds 3 vertices but ends after 2"),
         (f"element vertex 1\n{XYZ}", b"nan 2 3\n", "none of its 1 points is finite"),
         (f"element vertex 1\n{XYZ}", b"1e200 2 3\n", "too large"),

@@ -205,7 +205,11 @@ class Source:
             if found == rows:
                 break
             if (end := self._text.find(b"\n", self._at)) >= 0:
-                self._refuse_line(self._text[self._at : end], kinds)
+                line = self._text[self._at : end]
+                if self._unended and rows >= 0:
+                    where = f"in the middle of line {self._line + 1}, {quote(line)}"
+                    self.fail(f"says it holds {rows} {what} but ends after {found}, {where}")
+                self._refuse_line(line, kinds)
             self._refuse_long_line()
             if not self._more_lines():
                 break
