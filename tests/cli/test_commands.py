@@ -67,7 +67,7 @@ def test_clean_tells_a_person(tmp_path: Path, spoilt: tuple[np.ndarray, np.ndarr
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("clean", "none.ply", "out.ply"), "none.ply"),
+        (("clean", "none.ply", "out.ply"), "graphreg: none.ply: No such file or directory\n"),
         (("clean", "broken.ply", "out.ply"), "broken.ply: "),
         (("clean", "few.xyz", "out.ply"), "needs at least 11"),
         (("clean", "good.xyz", "out.doc"), ".doc"),
@@ -91,6 +91,7 @@ def test_what_the_user_did_wrong_is_told_in_a_line(tmp_path: Path, arguments: tu
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+    assert not done.stderr.startswith("\n")
     assert not (tmp_path / "out.ply").exists()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -43,9 +43,17 @@ def main() -> None:
 
     try:
         app()
-    except (InputError, MissingExtraError, OSError, MemoryError) as problem:
-        typer.echo(f"graphreg: {problem or type(problem).__name__}", err=True)
-        sys.exit(2)
+    except (InputError, MissingExtraError) as problem:
+        _leave(str(problem))
+    except OSError as problem:
+        _leave(f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem))
+    except MemoryError:
+        _leave("not enough memory for a scan of this size; thin it out with voxels first")
     except KeyboardInterrupt:
         typer.echo("graphreg: interrupted", err=True)
         sys.exit(130)
+
+
+def _leave(problem: str) -> NoReturn:
+    typer.echo(f"graphreg: {problem}", err=True)
+    sys.exit(2)

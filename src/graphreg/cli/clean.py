@@ -18,7 +18,8 @@ def clean(
 ) -> None:
     """Remove outliers from a scan by the X84 rule, as preprocessing for any method.
 
-    Colours, reflectance and whatever else IN holds for each point is kept where OUT can hold it.
+    Colours, reflectance and whatever else IN holds for each point is kept where OUT can hold it. The rule also drops
+    the sharpest edges and parts of a scan that are far sparser than most of it; a larger ALPHA keeps more of these.
 
     \b
     Examples:

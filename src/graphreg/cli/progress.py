@@ -16,7 +16,8 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         task = bars.add_task(what, total=None)
 
         def show(done: int, total: int) -> None:
@@ -30,4 +31,5 @@ def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(items, what, total, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    yield from track(items, what, total, console=console, transient=True, disable=not console.is_terminal)
