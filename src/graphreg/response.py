@@ -32,9 +32,9 @@ def intensity(points: Any, k: int = 10, threads: int | None = None) -> Floats:
 def inliers(points: Any, alpha: float = 5.2, k: int = 10, threads: int | None = None) -> Mask:
     """Which points to keep: those with I(x) <= alpha * MAD(I), the X84 rule. False for rows that are not finite.
 
-    alpha = 5.2 is the paper's advice where nothing is known of the outliers. The rule also drops the sharpest edges, the
-    rims of a scan, and parts that are far sparser than most of it (a lidar's distance): they stand off their neighbours
-    as outliers do.
+    alpha = 5.2 is the paper's advice where nothing is known of the outliers. The rule also drops the sharpest edges,
+    the rims of a scan, and parts that are far sparser than most of it (a lidar's distance): they stand off their
+    neighbours as outliers do.
     """
     cloud = as_cloud(points, "points")
     graph = neighbour_graph(cloud, k, threads)
