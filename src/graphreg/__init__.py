@@ -5,6 +5,7 @@ from graphreg.errors import FileError, InputError, MissingExtraError
 from graphreg.files import formats, read, read_cloud, write
 from graphreg.graphs import Graph, neighbour_graph
 from graphreg.invariants import invariants, normals
+from graphreg.registration import Result, methods, register
 from graphreg.response import inliers, intensity, resample
 from graphreg.voxels import voxel_downsample
 
@@ -16,14 +17,17 @@ __all__ = [
     "Graph",
     "InputError",
     "MissingExtraError",
+    "Result",
     "formats",
     "inliers",
     "intensity",
     "invariants",
+    "methods",
     "neighbour_graph",
     "normals",
     "read",
     "read_cloud",
+    "register",
     "resample",
     "voxel_downsample",
     "write",

@@ -75,3 +75,14 @@ def pack_records(
 
 def lzf_decode(data: bytes | NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     """The `size` bytes that LZF data stand for; ValueError where they do not."""
+
+def pair_forces(
+    source: NDArray[np.float32],
+    target: NDArray[np.float32],
+    source_features: NDArray[np.float32],
+    target_features: NDArray[np.float32],
+    target_mass: NDArray[np.float32],
+    gaussian: bool,
+    scale: float,
+    threads: int,
+) -> tuple[_Floats, _Floats]: ...

@@ -1,4 +1,7 @@
-"""The command line: one file a command. Exit status: 0 done, 2 bad input or usage, 130 interrupted."""
+"""The command line: one file a command.
+
+Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from graphreg import __version__
 from graphreg.cli.bench import bench
 from graphreg.cli.clean import clean
 from graphreg.cli.demo import demo
+from graphreg.cli.register import register
 
 app = typer.Typer(
     help="Point-cloud registration by graph signal processing and rigid-body dynamics.",
@@ -18,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(register)
 app.command()(clean)
 app.command()(demo)
 app.command()(bench)

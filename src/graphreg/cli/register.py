@@ -1,0 +1,85 @@
+"""graphreg register: the motion between two scans, and whether it can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(
+    source: Annotated[Path, typer.Argument(help="The scan to move.")],
+    target: Annotated[Path, typer.Argument(help="The scan to lay it on.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Write the 4x4 matrix here: x_target = T x_source.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="graphreg-paper or pipl.")] = "graphreg-paper",
+    init: Annotated[Path | None, typer.Option(help="A file with a 4x4 matrix to start from.")] = None,
+    iterations: Annotated[int, typer.Option(help="Iterations of adaptive annealing.")] = 100,
+    voxel: Annotated[float | None, typer.Option(help="Side of a cell, in the unit of the scans.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the particles drawn: the same seed, the same answer.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
+    save_aligned: Annotated[Path | None, typer.Option(help="Write the moved source here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+) -> None:
+    """Find the rigid motion that lays SOURCE on TARGET, from poses that are within some 45 degrees of each other.
+
+    Exit status: 0 registered, 1 not registered, 2 bad input.
+
+    \b
+    Examples:
+      graphreg register source.ply target.ply -o T.txt
+      graphreg register a.laz b.laz --save-aligned moved.laz --json
+    """
+    from dataclasses import replace
+
+    import numpy as np
+
+    from graphreg.cli.progress import reading
+    from graphreg.errors import FileError
+    from graphreg.files import read_cloud, write
+    from graphreg.poses import transform
+    from graphreg.published import Iteration
+    from graphreg.registration import register as find
+
+    start = None
+    if init is not None:
+        try:
+            start = np.loadtxt(init)
+        except ValueError as problem:
+            raise FileError(init, f"holds no matrix ({problem})") from problem
+    with reading(source.name) as show:
+        moving = read_cloud(source, progress=show)
+    with reading(target.name) as show:
+        fixed = read_cloud(target, progress=show)
+    with reading("registering") as show:
+
+        def watch(now: Iteration) -> None:
+            show(now.number, iterations)
+
+        result = find(
+            moving.points,
+            fixed.points,
+            method=method,
+            init=start,
+            seed=seed,
+            threads=threads,
+            callback=watch,
+            max_iterations=iterations,
+            voxel=voxel,
+        )
+    if out is not None:
+        np.savetxt(out, result.transformation, fmt="%.17g")
+    if save_aligned is not None:
+        write(save_aligned, replace(moving, points=transform(result.transformation, moving.points)))
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        typer.echo(f"{result.reason} (confidence {result.confidence:.2f})")
+        typer.echo(f"distance to the target: {result.inlier_rmse:.4g}; {len(result.history)} iterations of {method}")
+        typer.echo(f"time: {result.timings['total']:.2f} s, of that {result.timings['register']:.2f} s registration")
+        typer.echo("x_target = T x_source, T =")
+        for row in result.transformation:
+            typer.echo("  " + " ".join(f"{value:15.9f}" for value in row))
+    raise typer.Exit(0 if result.success else 1)

@@ -1,0 +1,72 @@
+"""Rigid motions as 4x4 matrices: x_target = T x_source, with det(R) = +1 (the group SE(3))."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from graphreg.clouds import Floats
+from graphreg.errors import InputError
+
+# How far a matrix that a user hands in may be from a rotation: files hold poses with six digits or so.
+ROUGHLY = 1e-4
+
+
+def pose(rotation: ArrayLike, translation: ArrayLike) -> Floats:
+    """The motion x -> R x + t."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotation
+    matrix[:3, 3] = translation
+    return matrix
+
+
+def as_pose(value: Any, name: str = "init") -> Floats:
+    """Accept a 4x4 rigid motion, its rotation made orthogonal to rounding; anything else is an InputError."""
+    try:
+        matrix = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"{name}: expected a 4x4 matrix of numbers, got {type(value).__name__}") from problem
+    if matrix.shape != (4, 4):
+        raise InputError(f"{name}: expected a 4x4 matrix, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise InputError(f"{name}: expected finite numbers, got\n{matrix}")
+    if np.abs(matrix[3] - [0, 0, 0, 1]).max() > ROUGHLY:
+        raise InputError(f"{name}: expected 0 0 0 1 as the last row, got {matrix[3]}")
+    linear = matrix[:3, :3]
+    if np.abs(linear @ linear.T - np.eye(3)).max() > ROUGHLY:
+        raise InputError(f"{name}: expected a rotation without scale or shear, got\n{linear}")
+    if np.linalg.det(linear) < 0:
+        raise InputError(f"{name}: expected a rotation, got a reflection (determinant -1)")
+    return pose(nearest_rotation(linear), matrix[:3, 3])
+
+
+def nearest_rotation(matrix: ArrayLike) -> Floats:
+    """The rotation closest to a 3x3 matrix."""
+    u, _, vt = np.linalg.svd(np.asarray(matrix, np.float64))
+    u[:, 2] *= np.sign(np.linalg.det(u) * np.linalg.det(vt))
+    return np.asarray(u @ vt)
+
+
+def rotation_from_vector(vector: ArrayLike) -> Floats:
+    """Rodrigues' formula: the turn about the direction of `vector` by its length in radians."""
+    v = np.asarray(vector, np.float64)
+    angle = float(np.linalg.norm(v))
+    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    # sin(a)/a and (1 - cos(a))/a^2, both without a division by zero and without cancellation
+    first, second = np.sinc(angle / np.pi), 0.5 * np.sinc(angle / (2 * np.pi)) ** 2
+    return np.asarray(np.eye(3) + first * cross + second * (cross @ cross))
+
+
+def inverse(motion: ArrayLike) -> Floats:
+    """The motion back."""
+    matrix = np.asarray(motion, np.float64)
+    back = matrix[:3, :3].T
+    return pose(back, -back @ matrix[:3, 3])
+
+
+def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
+    """Moved points, (N, 3)."""
+    matrix = np.asarray(motion, np.float64)
+    return np.asarray(np.asarray(points, np.float64) @ matrix[:3, :3].T + matrix[:3, 3])

@@ -1,0 +1,246 @@
+"""Registration as published: Algorithm 2, from two clouds to the motion between them.
+
+The paper's text cannot be followed to the letter everywhere. What is read differently is said where it happens, and in
+docs/method.md beside the equations.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from graphreg import _core
+from graphreg.annealing import Annealing, accept_or_reject, cool_adaptively, cool_steadily
+from graphreg.clouds import Floats
+from graphreg.errors import InputError
+from graphreg.forces import Law, Particles, pull
+from graphreg.graphs import neighbour_graph
+from graphreg.invariants import invariants_of
+from graphreg.motion import Step, centre_of_mass, rigid_step
+from graphreg.poses import nearest_rotation, pose, transform
+from graphreg.response import inliers, response_of
+from graphreg.voxels import voxel_downsample
+
+# The authors' program scales both clouds to so many units, and moves by at least one of them, times T, each step.
+UNITS = 100.0
+LEAST_MOVE = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be tuned, with the paper's symbol and value.
+
+    k, alpha        neighbours in the graph; limit of the X84 rule
+    voxel           side of the cells that even out the density, in the unit of the data; by default a two-hundredth
+                    of the longer cloud
+    particles       how many are drawn from each cloud (the authors' program: 1,024)
+    max_iterations  maxNumIter
+    beta            cool-down rate
+    temperature     T at the start
+    accept_rate     AcceptRate at the start
+    softening       s of the force, in hundredths of the longer cloud
+    masses          whether the response gives particles their mass: m = sqrt(I) (the text: I); else 1
+    charges         whether the invariants give pairs their charge; else 1: gravity
+    annealing       "adaptive": Algorithm 1, ended at max_iterations; "plain": ended at T < epsilon
+    """
+
+    k: int = 10
+    alpha: float = 5.2
+    voxel: float | None = None
+    particles: int = 2048
+    max_iterations: int = 100
+    beta: float = 0.9
+    temperature: float = 1.0
+    accept_rate: float = 0.5
+    softening: float = 0.3
+    masses: bool = True
+    charges: bool = True
+    annealing: Literal["adaptive", "plain"] = "adaptive"
+    epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        for name in ("particles", "max_iterations", "temperature", "softening", "epsilon"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
+        if not 0 < self.beta < 1:
+            raise InputError(f"beta: expected a number between 0 and 1, got {self.beta!r}")
+        if self.annealing not in ("adaptive", "plain"):
+            raise InputError(f"annealing: expected 'adaptive' or 'plain', got {self.annealing!r}")
+
+
+PIPL = Settings(masses=False, charges=False, annealing="plain")
+"""The physics baseline (Jauer et al. 2018) in the paper's comparison: gravity, unit mass, plain simulated annealing."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Where the registration stood after a step: what a callback gets, and the history holds."""
+
+    number: int
+    transformation: Floats
+    energy: float
+    temperature: float
+    accept_rate: float
+    rejected: bool
+
+
+Callback = Callable[[Iteration], bool | None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The motion found, how it came about, and the points it was found on."""
+
+    transformation: Floats
+    history: tuple[Iteration, ...]
+    timings: dict[str, float]
+    voxel: float
+    source: Floats
+    target: Floats
+
+
+def register_published(
+    source: Floats,
+    target: Floats,
+    settings: Settings,
+    init: Floats | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    callback: Callback | None = None,
+) -> Outcome:
+    """Algorithm 2. Starts at `init`, or where it is None with the centroids aligned, as the authors' program does."""
+    rng = np.random.default_rng(seed)
+    began = time.perf_counter()
+    # Lines 1 to 4: graph, response, outliers; one point a cell, so that the sensor's density does not pull.
+    source, target = (cloud[inliers(cloud, settings.alpha, settings.k, threads)] for cloud in (source, target))
+    longest = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
+    if not longest > 0:
+        raise InputError("source, target: all points lie in one place")
+    voxel = settings.voxel or longest / 200
+    source, target = (voxel_downsample(cloud, voxel, threads) for cloud in (source, target))
+    cleaned = time.perf_counter()
+    # Lines 5 to 8: response and invariants of what is left; who takes part.
+    x, y = _draw(source, target, settings, rng, threads)
+    drawn = time.perf_counter()
+    # Coordinates in a hundred units about the target's centroid.
+    origin, scale = target.mean(axis=0), UNITS / longest
+    start = pose(np.eye(3), origin - source.mean(axis=0)) if init is None else init
+    body = Particles((transform(start, x.points) - origin) * scale, x.mass, x.features)
+    field = Particles((y.points - origin) * scale, y.mass, y.features)
+
+    def in_users_frame(motion: Floats) -> Floats:
+        rotation = nearest_rotation(motion[:3, :3])
+        return pose(rotation, origin + motion[:3, 3] / scale - rotation @ origin) @ start
+
+    history: list[Iteration] = []
+    state = Annealing(settings.temperature, settings.accept_rate)
+    motion = np.eye(4)
+    step: Step | None = None
+    while not _ended(state, len(history), settings):
+        # Lines 9 to 12: forces, and what they do to the body.
+        felt = pull(body, field, Law.INVERSE_SQUARE, settings.softening, threads)
+        tried = _geared(rigid_step(body.points, body.mass, felt.forces * body.mass[:, None]), body)
+        # Algorithm 1. Energies are compared by their logarithms, as in the authors' program. A rejected step is
+        # replaced by the one before it; its energy is not, else no later step could be accepted.
+        if step is None or tried.energy == 0:
+            step = tried
+        else:
+            state = accept_or_reject(state, float(np.log10(tried.energy / max(step.energy, 1e-300))), rng)
+            step = Step(step.shift, step.turn, tried.energy) if state.rejected else tried
+        progress = len(history) / settings.max_iterations
+        state = (
+            cool_adaptively(state, progress, settings.beta)
+            if settings.annealing == "adaptive"
+            else cool_steadily(state, settings.beta)
+        )
+        # Lines 13 to 15: move, and compose.
+        moved = step.motion(centre_of_mass(body.points, body.mass), state.temperature)
+        body = Particles(transform(moved, body.points), body.mass, body.features)
+        motion = moved @ motion
+        now = Iteration(
+            len(history) + 1,
+            in_users_frame(motion),
+            step.energy,
+            state.temperature,
+            state.accept_rate,
+            state.rejected,
+        )
+        history.append(now)
+        if callback is not None and callback(now):
+            break
+    ended = time.perf_counter()
+    timings = {"clean": cleaned - began, "describe": drawn - cleaned, "register": ended - drawn}
+    return Outcome(in_users_frame(motion), tuple(history), timings, voxel, source, target)
+
+
+def _ended(state: Annealing, iterations: int, settings: Settings) -> bool:
+    if settings.annealing == "plain":
+        return state.temperature < settings.epsilon
+    return iterations >= settings.max_iterations
+
+
+def _geared(step: Step, body: Particles) -> Step:
+    """The step as the authors' program takes it.
+
+    It divides the torque by sum m |r|, not by sum m |r|^2 as the text does, by which bodies hardly turn; and it moves
+    by at least one unit, so that the temperature alone says how far.
+    """
+    arms = np.linalg.norm(body.points - centre_of_mass(body.points, body.mass), axis=1)
+    first, second = body.mass @ arms, body.mass @ arms**2
+    turn = step.turn * (second / first)
+    reach = float(arms.mean())
+    return Step(_at_least(step.shift, LEAST_MOVE), _at_least(turn, LEAST_MOVE / reach), step.energy)
+
+
+def _at_least(vector: Floats, least: float) -> Floats:
+    length = float(np.linalg.norm(vector))
+    return vector if length == 0 else np.asarray(vector * (max(length, least) / length))
+
+
+def _draw(
+    source: Floats, target: Floats, settings: Settings, rng: np.random.Generator, threads: int
+) -> tuple[Particles, Particles]:
+    """Draw target particles at random, and take the source's points that are most like them in their features.
+
+    The paper's set C pairs each point with its nearest in feature space. As pairs these are close to random, but as a
+    choice of who takes part they let both samples stand for the same kinds of surface.
+    """
+    clouds = [_described(cloud, settings, threads) for cloud in (source, target)]
+    low, high = _range(np.vstack([cloud.features for cloud in clouds]))
+    spread = np.where(high > low, high - low, 1.0)
+    x, y = (Particles(c.points, c.mass, (c.features - low) / spread) for c in clouds)
+    chosen = rng.permutation(len(y))[: settings.particles]
+    alike = _padded(x.features), _padded(y.features[chosen])
+    partners, _ = _core.Tree(alike[0], threads).nearest(alike[1], 1, threads)
+    samples = _taken(x, np.unique(partners)), _taken(y, chosen)
+    if settings.charges:
+        return samples
+    neutral = (Particles(p.points, p.mass, np.empty((len(p), 0))) for p in samples)
+    return next(neutral), next(neutral)
+
+
+def _described(points: Floats, settings: Settings, threads: int) -> Particles:
+    graph = neighbour_graph(points, settings.k, threads)
+    mass = np.ones(len(points))
+    if settings.masses:
+        response = response_of(graph)
+        mass = np.sqrt(np.where(np.isfinite(response), response, 0.0))
+        mass = mass / mass.mean() if mass.any() else np.ones(len(points))
+    return Particles(points, mass, invariants_of(graph)[:, 1:])
+
+
+def _range(features: Floats) -> tuple[Floats, Floats]:
+    return features.min(axis=0), features.max(axis=0)
+
+
+def _padded(features: Floats) -> Floats:
+    """Two features as points in space, for the neighbour search."""
+    return np.ascontiguousarray(np.column_stack([features, np.zeros(len(features))]))
+
+
+def _taken(particles: Particles, rows: np.ndarray[tuple[int], np.dtype[np.integer]]) -> Particles:
+    return Particles(particles.points[rows], particles.mass[rows], particles.features[rows])

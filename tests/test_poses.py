@@ -1,0 +1,78 @@
+"""The laws of SE(3), and what is no rigid motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import graphreg
+from drawn import make_cloud, make_motion, motions
+from graphreg.poses import as_pose, inverse, nearest_rotation, pose, rotation_from_vector, transform
+
+Floats = NDArray[np.float64]
+vectors = st.tuples(*[st.floats(-3, 3)] * 3).map(np.array)
+
+
+@given(motions, motions)
+def test_group(a: Floats, b: Floats) -> None:
+    points = make_cloud("blob", 20, 0)
+    scale = 1 + np.abs(a[:3, 3]).max() + np.abs(b[:3, 3]).max()
+    rounding = 32 * np.finfo(float).eps * scale
+    np.testing.assert_allclose(transform(a @ b, points), transform(a, transform(b, points)), rtol=0, atol=rounding)
+    np.testing.assert_allclose(inverse(a) @ a, np.eye(4), rtol=0, atol=rounding)
+    np.testing.assert_allclose(inverse(a @ b), inverse(b) @ inverse(a), rtol=0, atol=rounding)
+
+
+@given(vectors)
+def test_rodrigues(vector: Floats) -> None:
+    rotation = rotation_from_vector(vector)
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-14)
+    assert np.linalg.det(rotation) == pytest.approx(1, abs=1e-14)
+    np.testing.assert_allclose(rotation @ vector, vector, atol=1e-14)
+    np.testing.assert_allclose(rotation @ rotation, rotation_from_vector(2 * vector), atol=1e-13)
+
+
+def test_small_turns_are_not_lost() -> None:
+    rotation = rotation_from_vector([1e-12, 0, 0])
+    assert rotation[2, 1] == 1e-12
+    assert np.array_equal(rotation_from_vector([0, 0, 0]), np.eye(3))
+
+
+@given(motions, st.floats(0, 1e-5))
+def test_a_pose_with_few_digits_is_accepted_and_straightened(motion: Floats, error: float) -> None:
+    rough = motion.copy()
+    rough[:3, :3] += error * np.random.default_rng(0).uniform(-1, 1, (3, 3))
+    straight = as_pose(rough)
+    np.testing.assert_allclose(straight[:3, :3] @ straight[:3, :3].T, np.eye(3), atol=1e-14)
+    assert np.linalg.det(straight[:3, :3]) == pytest.approx(1, abs=1e-14)
+    np.testing.assert_allclose(straight, motion, atol=2 * error + 1e-12)
+
+
+def test_the_nearest_rotation_is_never_a_reflection() -> None:
+    for seed in range(50):
+        rotation = nearest_rotation(np.random.default_rng(seed).normal(size=(3, 3)))
+        assert np.linalg.det(rotation) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (np.eye(3), r"shape \(3, 3\)"),
+        ("identity", "str"),
+        (None, "NoneType|shape"),
+        (2 * np.eye(4), "last row"),
+        (pose(2 * np.eye(3), [0, 0, 0]), "scale"),
+        (pose(np.diag([1, 1, -1]), [0, 0, 0]), "reflection"),
+        (np.full((4, 4), np.nan), "finite"),
+    ],
+)
+def test_what_is_no_pose(value: object, told: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^init: expected.*({told})"):
+        as_pose(value)
+
+
+def test_motions_drawn_are_rigid() -> None:
+    np.testing.assert_allclose(as_pose(make_motion(3, 10.0)), make_motion(3, 10.0), atol=1e-14)
