@@ -4,7 +4,7 @@
 
 is Coulomb's law with the charge k_ij from the features of both particles; with k = 1 it is gravity. The sum runs over
 all pairs: the paper's text sums over one partner in feature space for each particle, which are close to random, while
-the authors' program sums over all of a drawn sample. s keeps particles that meet from being flung away (the text divides
+the authors' program sums over all of a drawn sample. s keeps particles that meet from flying apart (the text divides
 by the distance itself, with y_i printed for y_j). With a Gaussian in the place of the power the same sum gives the soft
 assignments of probabilistic methods.
 """
@@ -66,8 +66,8 @@ class Pull:
 def pull(source: Particles, target: Particles, law: Law, scale: float, threads: int = 1) -> Pull:
     """Sum over all pairs, in single precision, without an array of their number.
 
-    The charge is k_ij = 2 (1 - |f_i - f_j|^2 / sqrt(F)) - 1, from 1 for like features to -1 for unlike ones, as in the
-    authors' program; the formula printed in the paper is negative for all features.
+    The charge is k_ij = 2 (1 - |f_i - f_j|^2 / sqrt(F)) - 1, as in the authors' program: 1 for like features, falling to
+    1 - 2 sqrt(F) for features that differ as far as they can. The formula printed in the paper is negative for all.
     """
     forces, weights = _core.pair_forces(
         _single(source.points),

@@ -36,7 +36,7 @@ def rigid_step(points: Floats, mass: Floats, forces: Floats) -> Step:
     acceleration = forces.sum(axis=0) / total
     torque = np.cross(arms, forces).sum(axis=0)
     inertia = float((mass * (arms**2).sum(axis=1)).sum())
-    spin = torque / inertia
+    spin = torque / inertia if inertia > 0 else np.zeros(3)
     energy = 0.5 * total * float(acceleration @ acceleration) + 0.5 * inertia * float(spin @ spin)
     return Step(0.5 * acceleration, 0.5 * spin, float(energy))
 

@@ -37,7 +37,7 @@ class Settings:
     k, alpha        neighbours in the graph; limit of the X84 rule
     voxel           side of the cells that even out the density, in the unit of the data; by default a two-hundredth
                     of the longer cloud
-    particles       how many are drawn from each cloud (the authors' program: 1,024)
+    particles       how many are drawn from the target, and at most from the source (the authors' program: 1,024)
     max_iterations  maxNumIter
     beta            cool-down rate
     temperature     T at the start
@@ -51,7 +51,7 @@ class Settings:
     k: int = 10
     alpha: float = 5.2
     voxel: float | None = None
-    particles: int = 2048
+    particles: int = 1536
     max_iterations: int = 100
     beta: float = 0.9
     temperature: float = 1.0
