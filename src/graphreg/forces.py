@@ -66,8 +66,8 @@ class Pull:
 def pull(source: Particles, target: Particles, law: Law, scale: float, threads: int = 1) -> Pull:
     """Sum over all pairs, in single precision, without an array of their number.
 
-    The charge is k_ij = 2 (1 - |f_i - f_j|^2 / sqrt(F)) - 1, as in the authors' program: 1 for like features, falling to
-    1 - 2 sqrt(F) for features that differ as far as they can. The formula printed in the paper is negative for all.
+    The charge is k_ij = 2 (1 - |f_i - f_j|^2 / sqrt(F)) - 1, as in the authors' program: 1 for like features, falling
+    to 1 - 2 sqrt(F) for features that differ as far as they can. The formula printed in the paper is negative for all.
     """
     forces, weights = _core.pair_forces(
         _single(source.points),

@@ -28,6 +28,8 @@ from graphreg.voxels import voxel_downsample
 # The authors' program scales both clouds to so many units, and moves by at least one of them, times T, each step.
 UNITS = 100.0
 LEAST_MOVE = 1.0
+# Where particles happen to meet, a few pairs alone would fling the body out of reach of all the others.
+MOST_MOVE = 10.0
 
 
 @dataclass(frozen=True)
@@ -193,12 +195,12 @@ def _geared(step: Step, body: Particles) -> Step:
     first, second = body.mass @ arms, body.mass @ arms**2
     turn = step.turn * (second / first)
     reach = float(arms.mean())
-    return Step(_at_least(step.shift, LEAST_MOVE), _at_least(turn, LEAST_MOVE / reach), step.energy)
+    return Step(_bounded(step.shift), _bounded(turn * reach) / reach, step.energy)
 
 
-def _at_least(vector: Floats, least: float) -> Floats:
-    length = float(np.linalg.norm(vector))
-    return vector if length == 0 else np.asarray(vector * (max(length, least) / length))
+def _bounded(move: Floats) -> Floats:
+    length = float(np.linalg.norm(move))
+    return move if length == 0 else np.asarray(move * (min(max(length, LEAST_MOVE), MOST_MOVE) / length))
 
 
 def _draw(

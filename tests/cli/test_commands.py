@@ -28,7 +28,7 @@ def spoilt() -> tuple[np.ndarray, np.ndarray]:
 def test_help_names_every_command(tmp_path: Path) -> None:
     done = graphreg_command("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for command in ("clean", "demo", "bench"):
+    for command in ("register", "clean", "demo", "bench"):
         assert command in done.stdout
         assert graphreg_command(command, "--help", cwd=tmp_path).returncode == 0
 
@@ -99,7 +99,15 @@ def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
     done = graphreg_command("demo", "--body", "casting", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "graphreg-demo"
-    assert sorted(p.name for p in folder.iterdir()) == ["source.ply", "source.png", "target.ply", "target.png"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "annealing.svg",
+        "registration.png",
+        "source.ply",
+        "source.png",
+        "target.ply",
+        "target.png",
+    ]
+    assert "\nregistered: " in done.stdout
     for name in ("source", "target"):
         assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert len(graphreg.read(folder / f"{name}.ply")) > 10_000

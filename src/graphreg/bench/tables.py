@@ -46,7 +46,7 @@ def setting() -> dict[str, Any]:
 
 
 def _markdown(title: str, summary: Sequence[str], rows: Sequence[Row]) -> str:
-    names = list(rows[0])
+    names = [name for name, value in rows[0].items() if not isinstance(value, list)]
     lines = [f"# {title}", ""]
     lines += [f"- {line}" for line in summary]
     lines += ["", "| " + " | ".join(names) + " |", "|" + "---|" * len(names)]

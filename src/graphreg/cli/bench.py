@@ -7,29 +7,36 @@ from typing import Annotated
 
 import typer
 
-EXPERIMENTS = {"x84": "outliers found by the X84 rule, and good points lost to it (the paper's Fig. X84)"}
+EXPERIMENTS = {
+    "x84": "outliers found by the X84 rule, and good points lost to it (the paper's Fig. X84)",
+    "annealing": "accuracy and time of adaptive and plain annealing over the cool-down rate (Fig. SA and Fig. hand)",
+    "parts": "what masses and charges contribute to the published method, over pairs and seeds",
+}
 
 
 def bench(
     experiment: Annotated[str, typer.Argument(help="; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()))],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results (JSON, CSV and Markdown).")] = Path(
-        "results"
-    ),
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Folder for the results (JSON, CSV, Markdown and SVG).")
+    ] = Path("results"),
     data: Annotated[
         Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Folder with real scans, to measure on these too.")
     ] = None,
 ) -> None:
-    """Rerun an experiment of the paper and write its table.
+    """Rerun an experiment of the paper and write its table, and its figures where it has some.
 
     \b
     Example:
       graphreg bench x84 --out results
     """
+    from collections.abc import Callable
     from importlib import import_module
+    from typing import Any
 
     from graphreg.bench.tables import write_table
     from graphreg.cli.progress import each
     from graphreg.errors import InputError
+    from graphreg.reports.charts import write_svg
 
     if experiment not in EXPERIMENTS:
         raise InputError(f"experiment: expected one of {', '.join(EXPERIMENTS)}, got {experiment!r}")
@@ -41,3 +48,8 @@ def bench(
     written = write_table(out, experiment, module.TITLE, module.summary(rows), rows)
     typer.echo(written.read_text(encoding="utf-8"))
     typer.echo(f"written: {written}, and .json and .csv beside it", err=True)
+    figures: Callable[[list[dict[str, Any]]], dict[str, str]] | None = getattr(module, "figures", None)
+    if figures is not None:
+        for name, text in figures(rows).items():
+            write_svg(out / name, text)
+            typer.echo(f"written: {out / name}", err=True)

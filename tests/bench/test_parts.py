@@ -1,0 +1,29 @@
+"""The experiment on the parts of the published method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphreg.bench import parts
+
+
+def test_without_real_scans_the_made_ones_are_measured() -> None:
+    assert [job.pair for job in parts.jobs(None)] == list(parts.MADE)
+
+
+def test_rows_and_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "SEEDS", 2)
+    rows = list(parts.measure(parts.Job("hare", None)))
+    assert [row["variant"] for row in rows] == list(parts.VARIANTS)
+    for row in rows:
+        assert row["under 1 degree"] == sum(angle < 1 for angle in row["degrees"])
+    assert len(parts.summary(rows)) == len(parts.VARIANTS)
+
+
+def test_the_interval_holds_the_mean_and_shrinks_with_the_spread() -> None:
+    wide, narrow = parts._interval(np.array([-1.0, 0.0, 1.0, 2.0])), parts._interval(np.array([0.4, 0.5, 0.5, 0.6]))
+    for mean, low, high in (wide, narrow):
+        assert low <= mean <= high
+        assert mean == pytest.approx(0.5)
+    assert narrow[2] - narrow[1] < wide[2] - wide[1]

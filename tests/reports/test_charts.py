@@ -1,0 +1,166 @@
+"""Laws of charts: well-formed, every point drawn inside the frame, larger values higher, ticks at round numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphreg.clouds import Floats
+from graphreg.errors import InputError
+from graphreg.reports.charts import HEIGHT, WIDTH, charts_side_by_side, line_chart, write_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+X = [0.5, 0.7, 0.9, 0.98]
+
+
+def chart(y: Any, x: Any = None, **more: Any) -> ElementTree.Element:
+    x = range(len(y)) if x is None else x
+    return ElementTree.fromstring(line_chart({"line": (x, y)}, "title", "x", "y", **more))
+
+
+def drawn(root: ElementTree.Element, line: int = 0) -> Floats:
+    points = list(root.iter(f"{SVG}polyline"))[line].get("points", "")
+    return np.array([[float(number) for number in pair.split(",")] for pair in points.split()])
+
+
+def frame(root: ElementTree.Element) -> Floats:
+    rect = next(rect for rect in root.iter(f"{SVG}rect") if rect.get("class") == "frame")
+    x, y, width, height = (float(rect.get(name, "nan")) for name in ("x", "y", "width", "height"))
+    return np.array([[x, y], [x + width, y + height]])
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return [element.text or "" for element in root.iter(f"{SVG}text")]
+
+
+@given(
+    st.lists(st.floats(-1e99, 1e99), min_size=1, max_size=20),
+    st.lists(st.floats(-1e99, 1e99), min_size=20, max_size=20),
+)
+def test_every_point_is_drawn_inside_the_frame(x: list[float], y: list[float]) -> None:
+    root = chart(y[: len(x)], x)
+    points, bounds = drawn(root), frame(root)
+    assert len(points) == len(x)
+    assert (points >= bounds[0] - 0.01).all()
+    assert (points <= bounds[1] + 0.01).all()
+
+
+@given(st.lists(st.floats(1e-99, 1e99), min_size=1, max_size=20))
+def test_so_it_is_on_a_log_axis(y: list[float]) -> None:
+    root = chart(y, log_y=True)
+    points, bounds = drawn(root), frame(root)
+    assert (points >= bounds[0] - 0.01).all()
+    assert (points <= bounds[1] + 0.01).all()
+    order = np.argsort(y, kind="stable")
+    assert (np.diff(points[order, 1]) <= 0).all()
+
+
+def test_larger_values_are_higher_and_further_right() -> None:
+    points = drawn(chart([1, 2, 4], [10, 20, 40]))
+    steps = np.diff(points, axis=0)
+    assert steps[0, 0] > 0
+    assert steps[0, 1] < 0
+    assert steps[1] == pytest.approx(2 * steps[0], abs=0.02)
+
+
+def test_equal_ratios_are_equal_steps_on_a_log_axis() -> None:
+    steps = np.diff(drawn(chart([0.01, 0.1, 1, 10], log_y=True))[:, 1])
+    assert steps == pytest.approx([steps[0]] * 3, abs=0.02)
+    assert steps[0] < 0
+
+
+@pytest.mark.parametrize(
+    ("y", "log_y", "ticks"),
+    [
+        ([0, 10], False, ["0", "2", "4", "6", "8", "10"]),
+        ([0.5, 0.98], False, ["0.5", "0.6", "0.7", "0.8", "0.9", "1"]),
+        ([-0.3, 0.1], False, ["-0.3", "-0.2", "-0.1", "0", "0.1"]),
+        ([0, 0], False, ["0", "0.2"]),
+        ([0.3, 4], True, ["0.2", "0.5", "1", "2", "5"]),
+        ([1, 1], True, ["1", "2"]),
+        ([0.002, 300], True, ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]),
+    ],
+)
+def test_ticks_are_round_and_enclose_the_data(y: list[float], log_y: bool, ticks: list[str]) -> None:
+    root = chart(y, log_y=log_y)
+    left = frame(root)[0, 0]
+    named = [e.text for e in root.iter(f"{SVG}text") if e.get("text-anchor") == "end"]
+    assert named == ticks
+    assert all(float(e.get("x", "nan")) < left for e in root.iter(f"{SVG}text") if e.get("text-anchor") == "end")
+
+
+def test_lines_differ_in_colour_and_are_named() -> None:
+    names = ["first", "second", "third", "fourth"]
+    text = line_chart({name: (X, np.arange(4) + k) for k, name in enumerate(names)}, "title", "rate", "seconds")
+    root = ElementTree.fromstring(text)
+    assert len({line.get("stroke") for line in root.iter(f"{SVG}polyline")}) == 4
+    assert {*names, "title", "rate", "seconds"} <= set(texts(root))
+
+
+def test_long_names_take_more_rows_of_the_legend() -> None:
+    names = [f"a long name, the {place} of three" for place in ("first", "second", "third")]
+    root = ElementTree.fromstring(line_chart(dict.fromkeys(names, (X, X)), "t", "x", "y"))
+    places = [(e.get("x"), e.get("y")) for e in root.iter(f"{SVG}text") if e.text in names]
+    assert len(set(places)) == 3
+    assert all(float(y or "nan") < frame(root)[0, 1] for _, y in places)
+
+
+def test_text_is_escaped() -> None:
+    name = "<b> & \"q\" 'a' \x00\x1f"
+    root = ElementTree.fromstring(line_chart({name: (X, X)}, name, name, name))
+    shown = name.replace("\x00", " ").replace("\x1f", " ")
+    assert texts(root).count(shown) == 4
+
+
+def test_the_same_input_gives_the_same_text() -> None:
+    assert line_chart({"a": (X, X)}, "t", "x", "y") == line_chart({"a": (tuple(X), np.array(X))}, "t", "x", "y")
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [([], []), ([1, 2], [1]), ([1], [np.nan]), ([np.inf], [1]), ([[1]], [[1]]), (["a"], [1]), ([1], [1e200])],
+)
+def test_unusable_data_are_refused(x: Any, y: Any) -> None:
+    with pytest.raises(InputError, match="series 'mine'"):
+        line_chart({"mine": (x, y)}, "t", "x", "y")
+
+
+def test_a_log_axis_refuses_zero() -> None:
+    with pytest.raises(InputError, match="positive"):
+        chart([1, 0], log_y=True)
+
+
+@pytest.mark.parametrize("count", [0, 5])
+def test_the_number_of_lines_is_limited(count: int) -> None:
+    with pytest.raises(InputError, match="series: holds"):
+        line_chart({str(k): (X, X) for k in range(count)}, "t", "x", "y")
+
+
+def test_charts_stand_in_rows() -> None:
+    one = line_chart({"a": (X, X)}, "t", "x", "y")
+    root = ElementTree.fromstring(charts_side_by_side([one] * 3, columns=2))
+    assert (root.get("width"), root.get("height")) == (str(2 * WIDTH), str(2 * HEIGHT))
+    moved = [group.get("transform") for group in root.iter(f"{SVG}g")]
+    assert moved == ["translate(0 0)", f"translate({WIDTH} 0)", f"translate(0 {HEIGHT})"]
+    assert ElementTree.fromstring(charts_side_by_side([one] * 3)).get("width") == str(3 * WIDTH)
+    with pytest.raises(InputError, match="charts"):
+        charts_side_by_side([])
+    with pytest.raises(InputError, match="columns"):
+        charts_side_by_side([one], columns=0)
+
+
+def test_files_appear_whole(tmp_path: Path) -> None:
+    path = tmp_path / "chart.svg"
+    text = line_chart({"ä": (X, X)}, "t", "x", "y")
+    path.write_text("old")
+    write_svg(path, text)
+    assert path.read_text(encoding="utf-8") == text
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(OSError, match="not written"):
+        write_svg(tmp_path / "missing" / "chart.svg", text)
