@@ -22,6 +22,7 @@ from graphreg.datasets.contamination import add_noise, add_outliers, number, who
 from graphreg.datasets.scanner import Losses, Sensor, returns, sweep
 from graphreg.datasets.shapes import Surface, rigid, turned
 from graphreg.errors import InputError
+from graphreg.poses import inverse
 
 __all__ = [
     "Pair",
@@ -132,7 +133,7 @@ def pair(
         variant=variant, seed=seed,
     )  # fmt: skip
     subject = _subject(name)
-    truth = _inverse(target.pose) @ source.pose
+    truth = inverse(target.pose) @ source.pose
     surface = subject.surface(variant, max(view, view + (subject.apart if apart is None else apart)))
     share = _overlap(subject, surface, source, target, subject.noise if noise is None else noise)
     return Pair(source.points, target.points, truth, share, name)
@@ -204,7 +205,7 @@ class _Subject:
 def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan, noise: float) -> float:
     """Look from the target's sensor at a sample of the source points: is what it sees as far away?"""
     chosen = source.points[:: 1 + len(source.points) // OVERLAP_SAMPLE]
-    truth = _inverse(target.pose) @ source.pose
+    truth = inverse(target.pose) @ source.pose
     rays = chosen @ truth[:3, :3].T + truth[:3, 3]
     ranges = np.linalg.norm(rays, axis=1)
     rays /= ranges[:, None]
@@ -247,10 +248,6 @@ def _on_street(view: float, _: np.random.Generator) -> Floats:
     sway = np.sin(np.array([0.21, 0.13, 0.37, 0.29]) * view + [0.4, 1.0, 2.0, 3.0])
     local = rigid([0, 0.35 * sway[0], 1.75 + 0.02 * sway[1]], turned(0.02 * sway[0], *0.012 * sway[2:]))
     return built.street_pose(view) @ local
-
-
-def _inverse(pose: Floats) -> Floats:
-    return rigid(-pose[:3, :3].T @ pose[:3, 3], pose[:3, :3].T)
 
 
 def _body(build: Callable[[int], Surface]) -> _Subject:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +20,7 @@ from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
+from graphreg.files.sink import replacing
 from graphreg.reports.letters import draw_text
 
 Image: TypeAlias = NDArray[np.uint8]
@@ -197,13 +197,8 @@ def write_png(path: str | os.PathLike[str], image: NDArray[Any]) -> None:
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
         for kind, body in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
     )
-    target = Path(path)
-    part = target.with_name(f"{target.name}.{uuid4().hex}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(Path(path), None) as sink:
+        sink.file.write(content)
 
 
 def _checked(size: tuple[int, int]) -> tuple[int, int]:
