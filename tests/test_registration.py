@@ -12,8 +12,8 @@ import graphreg
 from drawn import make_motion
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error, rmsd
+from graphreg.outcomes import Iteration
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
-from graphreg.published import Iteration
 from graphreg.verdict import judge
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])

@@ -7,7 +7,6 @@ docs/method.md beside the equations.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +20,7 @@ from graphreg.forces import Law, Particles, pull
 from graphreg.graphs import neighbour_graph
 from graphreg.invariants import invariants_of
 from graphreg.motion import Step, centre_of_mass, rigid_step
+from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.response import inliers, response_of
 from graphreg.voxels import voxel_downsample
@@ -76,33 +76,6 @@ class Settings:
 
 PIPL = Settings(masses=False, charges=False, annealing="plain")
 """The physics baseline (Jauer et al. 2018) in the paper's comparison: gravity, unit mass, plain simulated annealing."""
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """Where the registration stood after a step: what a callback gets, and the history holds."""
-
-    number: int
-    transformation: Floats
-    energy: float
-    temperature: float
-    accept_rate: float
-    rejected: bool
-
-
-Callback = Callable[[Iteration], bool | None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The motion found, how it came about, and the points it was found on."""
-
-    transformation: Floats
-    history: tuple[Iteration, ...]
-    timings: dict[str, float]
-    voxel: float
-    source: Floats
-    target: Floats
 
 
 def register_published(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -11,14 +12,33 @@ import numpy as np
 
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
+from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import as_pose
-from graphreg.published import PIPL, Callback, Iteration, Settings, register_published
+from graphreg.published import PIPL, Settings, register_published
 from graphreg.threads import thread_count
 from graphreg.verdict import judge
 
-METHODS: dict[str, tuple[Settings, str]] = {
-    "graphreg-paper": (Settings(), "as published: graph features, rigid-body dynamics, adaptive annealing; local"),
-    "pipl": (PIPL, "the physics baseline: gravity between unit masses, plain annealing; local"),
+
+@dataclass(frozen=True)
+class Method:
+    """A way to register: its settings with their defaults, how it runs, and a line for people.
+
+    run  (source, target, settings, init, seed, threads, callback) -> Outcome; source and target are finite (N, 3)
+         arrays with more than settings.k points, init is a pose or None
+    """
+
+    settings: Any
+    run: Callable[..., Outcome]
+    line: str
+
+
+METHODS = {
+    "graphreg-paper": Method(
+        Settings(), register_published, "as published: graph features, rigid-body dynamics, adaptive annealing; local"
+    ),
+    "pipl": Method(
+        PIPL, register_published, "the physics baseline: gravity between unit masses, plain annealing; local"
+    ),
 }
 
 
@@ -75,7 +95,7 @@ class Result:
 
 def methods() -> dict[str, str]:
     """The names that `register` takes, and a line on each."""
-    return {name: line for name, (_, line) in METHODS.items()}
+    return {name: method.line for name, method in METHODS.items()}
 
 
 def register(
@@ -97,7 +117,7 @@ def register(
     seed            of the particles drawn and of annealing: the same seed gives the same bits
     threads         how many, by default all; the result is the same for any number
     callback        called with each `Iteration`; returning True stops there
-    settings        fields of `graphreg.published.Settings`, for instance max_iterations=200 or voxel=0.001
+    settings        of the method, for instance max_iterations=200 or voxel=0.001
 
     A registration that fails is a result with `success` False; input that cannot be used is an InputError.
     """
@@ -105,16 +125,17 @@ def register(
     if method not in METHODS:
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     clouds = as_cloud(source, "source"), as_cloud(target, "target")
-    known = {field.name for field in fields(Settings)}
+    chosen = METHODS[method].settings
+    known = {field.name for field in fields(chosen)}
     if unknown := settings.keys() - known:
         raise InputError(f"{min(unknown)}: no setting of {method}, which has {', '.join(sorted(known))}")
-    chosen = replace(METHODS[method][0], **settings)
+    chosen = replace(chosen, **settings)
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if len(cloud) <= chosen.k:
             raise InputError(f"{name}: holds {len(cloud)} finite points, but at least {chosen.k + 1} are needed")
     start = None if init is None else as_pose(init)
     workers = thread_count(threads)
-    found = register_published(clouds[0].points, clouds[1].points, chosen, start, seed, workers, callback)
+    found = METHODS[method].run(clouds[0].points, clouds[1].points, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
     verdict = judge(found.source, found.target, found.transformation, found.voxel, workers)
     ended = time.perf_counter()

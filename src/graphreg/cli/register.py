@@ -39,8 +39,8 @@ def register(
     from graphreg.cli.progress import reading
     from graphreg.errors import FileError
     from graphreg.files import read_cloud, write
+    from graphreg.outcomes import Iteration
     from graphreg.poses import transform
-    from graphreg.published import Iteration
     from graphreg.registration import register as find
 
     start = None

@@ -1,0 +1,42 @@
+"""What every method tells while it runs, and hands over when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphreg.clouds import Floats
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Where the registration stood after a step: what a callback gets, and the history holds.
+
+    number          of the step, from 1
+    transformation  (4, 4), in the caller's frame
+    energy          what the method minimises, in its own unit
+    temperature, accept_rate, rejected  of annealing, where the method has it
+    """
+
+    number: int
+    transformation: Floats
+    energy: float
+    temperature: float | None = None
+    accept_rate: float | None = None
+    rejected: bool = False
+
+
+Callback = Callable[[Iteration], bool | None]
+"""Called after each step; returning True stops there."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The motion found, how it came about, and the points it was found on, thinned out to one a voxel."""
+
+    transformation: Floats
+    history: tuple[Iteration, ...]
+    timings: dict[str, float]
+    voxel: float
+    source: Floats
+    target: Floats
