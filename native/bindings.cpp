@@ -27,6 +27,7 @@ NB_MODULE(_core, module) {
     graphreg::bind_neighbours(module);
     graphreg::bind_pairs(module);
     graphreg::bind_parsing(module);
+    graphreg::bind_search(module);
     graphreg::bind_surfaces(module);
     graphreg::bind_voxels(module);
 }

@@ -60,6 +60,7 @@ auto unlocked(Work&& work) {
 void bind_neighbours(nb::module_& module);
 void bind_pairs(nb::module_& module);
 void bind_parsing(nb::module_& module);
+void bind_search(nb::module_& module);
 void bind_surfaces(nb::module_& module);
 void bind_voxels(nb::module_& module);
 

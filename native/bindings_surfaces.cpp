@@ -55,6 +55,22 @@ void bind_surfaces(nb::module_& module) {
         },
         nb::arg("points"), nb::arg("neighbours"), nb::arg("order"), nb::arg("threads"));
     module.def(
+        "fit_pooled_planes",
+        [](const Points& means, const Indices& neighbours, const Order& order, const Numbers& weights,
+           const Input<double, nb::shape<-1, 6>>& moments, int threads) {
+            const Neighbourhoods graph = checked(means, neighbours, order);
+            belongs(weights.shape(0), graph);
+            belongs(moments.shape(0), graph);
+            Fresh<double> normals({graph.count, 3});
+            Fresh<double> spread({graph.count});
+            unlocked([&] {
+                fit_pooled_planes(graph, weights.data(), moments.data(), threads, normals.data(), spread.data());
+            });
+            return nb::make_tuple(normals.release(), spread.release());
+        },
+        nb::arg("means"), nb::arg("neighbours"), nb::arg("order"), nb::arg("weights"), nb::arg("moments"),
+        nb::arg("threads"));
+    module.def(
         "variation",
         [](const Points& points, const Indices& neighbours, const Order& order, const Points& normals,
            const Numbers& curvature, int threads) {

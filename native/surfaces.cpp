@@ -211,6 +211,45 @@ void planes_of(const Neighbourhoods& graph, std::size_t begin, std::size_t end, 
 }
 
 GRAPHREG_DISPATCHED
+void pooled_planes_of(const Neighbourhoods& graph, const double* weights, const double* moments, std::size_t begin,
+                      std::size_t end, Edges& edges, double* normals, double* spread) {
+    for (std::size_t p = begin; p < end; p += lanes) {
+        edges.gather(graph, p, end);
+        Four weight{}, x{}, y{}, z{};
+        Covariances sum{};
+        for (std::size_t j = 0; j <= graph.k; ++j) {
+            Four w, m[6];
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+                const auto other = j == graph.k ? edges.point[lane]
+                                                : static_cast<std::size_t>(
+                                                      graph.neighbours[edges.point[lane] * graph.k + j]);
+                w[lane] = weights[other];
+                for (int entry = 0; entry < 6; ++entry) m[entry][lane] = moments[6 * other + entry];
+            }
+            weight += w;
+            sum.xx += m[0], sum.yy += m[1], sum.zz += m[2], sum.xy += m[3], sum.xz += m[4], sum.yz += m[5];
+            if (j == graph.k) break;
+            const Edges::Edge& e = edges.edge[j];
+            x += w * e.x, y += w * e.y, z += w * e.z;
+            sum.xx += w * e.x * e.x, sum.yy += w * e.y * e.y, sum.zz += w * e.z * e.z;
+            sum.xy += w * e.x * e.y, sum.xz += w * e.x * e.z, sum.yz += w * e.y * e.z;
+        }
+        const Four mx = x / weight, my = y / weight, mz = z / weight;
+        const Covariances pooled{sum.xx - x * mx, sum.yy - y * my, sum.zz - z * mz,
+                                 sum.xy - x * my, sum.xz - x * mz, sum.yz - y * mz};
+        const Planes planes = planes_through(pooled);
+        const Four off = root(planes.curvature * larger((pooled.xx + pooled.yy + pooled.zz) / weight, Four{}));
+        for (std::size_t lane = 0; lane < edges.count; ++lane) {
+            double* normal = normals + 3 * edges.point[lane];
+            normal[0] = planes.normal.x[lane];
+            normal[1] = planes.normal.y[lane];
+            normal[2] = planes.normal.z[lane];
+            spread[edges.point[lane]] = off[lane];
+        }
+    }
+}
+
+GRAPHREG_DISPATCHED
 void variation_of(const Neighbourhoods& graph, const double* normals, const double* curvature, std::size_t begin,
                   std::size_t end, Edges& edges, double* result) {
     for (std::size_t p = begin; p < end; p += lanes) {
@@ -287,6 +326,14 @@ void response(const Neighbourhoods& graph, int threads, double* intensity) {
 void fit_planes(const Neighbourhoods& graph, int threads, double* normals, double* curvature) {
     for_points(graph, threads, [&](std::size_t begin, std::size_t end, Edges& edges) {
         planes_of(graph, begin, end, edges, normals, curvature);
+    });
+}
+
+void fit_pooled_planes(const Neighbourhoods& graph, const double* weights, const double* moments, int threads,
+                       double* normals, double* spread) {
+    parallel_for(graph.count, grain, threads, [&](std::size_t begin, std::size_t end) {
+        Edges edges(graph.k);
+        pooled_planes_of(graph, weights, moments, begin, end, edges, normals, spread);
     });
 }
 

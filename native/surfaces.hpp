@@ -30,6 +30,13 @@ void response(const Neighbourhoods& graph, int threads, double* intensity);
 // covariance over the sum of all three.
 void fit_planes(const Neighbourhoods& graph, int threads, double* normals, double* curvature);
 
+// The same for cells that stand for many points each: the plane through all points of a cell and of its neighbour cells.
+// graph.points: the cells' means; weights (count): of all the points in a cell; moments (count, 6): their weighted second
+// moments about the mean, xx yy zz xy xz yz. spread (count): the root of the smallest eigenvalue, how far points lie off
+// the plane.
+void fit_pooled_planes(const Neighbourhoods& graph, const double* weights, const double* moments, int threads,
+                       double* normals, double* spread);
+
 // Theorem 2, without the sign of normals: (count, 2) with
 //   sum_j W_ij (|n_i -+ n_j|^2 + (c_i - c_j)^2)    and    sum_j sqrt(W_ij) |n_i -+ n_j|^2
 void variation(const Neighbourhoods& graph, const double* normals, const double* curvature, int threads, double* result);

@@ -59,10 +59,8 @@ void sort_by_key(std::vector<Entry>& entries, int threads) {
     }
 }
 
-}  // namespace
-
-std::vector<std::int64_t> voxel_cells(const double* points, std::size_t count, double size, int threads,
-                                      std::int32_t* order) {
+// The points by cell, along a Z-curve: cells of twice the size hold whole runs of it.
+std::vector<Entry> sorted_by_cell(const double* points, std::size_t count, double size, int threads) {
     std::array<double, 3> low;
     low.fill(std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < count; ++i)
@@ -79,7 +77,14 @@ std::vector<std::int64_t> voxel_cells(const double* points, std::size_t count, d
         }
     });
     sort_by_key(entries, threads);
+    return entries;
+}
 
+}  // namespace
+
+std::vector<std::int64_t> voxel_cells(const double* points, std::size_t count, double size, int threads,
+                                      std::int32_t* order) {
+    const std::vector<Entry> entries = sorted_by_cell(points, count, size, threads);
     std::vector<std::int64_t> starts;
     for (std::size_t i = 0; i < count; ++i) {
         order[i] = entries[i].index;
@@ -103,6 +108,68 @@ void voxel_means(const double* values, std::size_t width, const std::int32_t* or
             }
             const auto members = static_cast<double>(starts[cell + 1] - starts[cell]);
             for (std::size_t f = 0; f < width; ++f) out[f] = first[f] + out[f] / members;
+        }
+    });
+}
+
+std::size_t distinct(const double* points, std::size_t count, std::int32_t* first) {
+    const std::size_t slots = std::bit_ceil(2 * count + 1);
+    std::vector<std::int32_t> table(slots, -1);
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t hash = 0;
+        for (int a = 0; a < 3; ++a) {
+            // Adding zero makes -0 the same as 0.
+            hash = (hash ^ std::bit_cast<std::uint64_t>(points[3 * i + a] + 0.0)) * 0x9e3779b97f4a7c15ULL;
+            hash ^= hash >> 29;
+        }
+        std::size_t slot = hash & (slots - 1);
+        auto same = [&](std::int32_t other) {
+            const double* p = points + 3 * i;
+            const double* q = points + 3 * static_cast<std::size_t>(other);
+            return p[0] == q[0] && p[1] == q[1] && p[2] == q[2];
+        };
+        while (table[slot] >= 0 && !same(table[slot])) slot = (slot + 1) & (slots - 1);
+        if (table[slot] < 0) {
+            table[slot] = static_cast<std::int32_t>(i);
+            first[found++] = static_cast<std::int32_t>(i);
+        }
+    }
+    return found;
+}
+
+void occupied_cells(const double* points, std::size_t count, double size, int levels, std::int64_t* counts) {
+    const std::vector<Entry> entries = sorted_by_cell(points, count, size, 1);
+    std::fill_n(counts, levels, count > 0 ? 1 : 0);
+    for (std::size_t i = 1; i < count; ++i) {
+        const int differing = static_cast<int>(std::bit_width(entries[i].key ^ entries[i - 1].key));
+        for (int level = 0; level < std::min(levels, (differing + 2) / 3); ++level) ++counts[level];
+    }
+}
+
+void cell_moments(const double* points, const double* weights, const std::int32_t* order, const std::int64_t* starts,
+                  std::size_t cells, int threads, double* sums, double* means, double* moments) {
+    parallel_for(cells, 1024, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t cell = begin; cell < end; ++cell) {
+            const double* first = points + 3 * static_cast<std::size_t>(order[starts[cell]]);
+            double total = 0, x = 0, y = 0, z = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+            for (std::int64_t m = starts[cell]; m < starts[cell + 1]; ++m) {
+                const auto member = static_cast<std::size_t>(order[m]);
+                const double w = weights ? weights[member] : 1.0;
+                const double* point = points + 3 * member;
+                const double dx = point[0] - first[0], dy = point[1] - first[1], dz = point[2] - first[2];
+                total += w;
+                x += w * dx, y += w * dy, z += w * dz;
+                xx += w * dx * dx, yy += w * dy * dy, zz += w * dz * dz;
+                xy += w * dx * dy, xz += w * dx * dz, yz += w * dy * dz;
+            }
+            const double mx = x / total, my = y / total, mz = z / total;
+            sums[cell] = total;
+            double* mean = means + 3 * cell;
+            mean[0] = first[0] + mx, mean[1] = first[1] + my, mean[2] = first[2] + mz;
+            double* moment = moments + 6 * cell;
+            moment[0] = xx - x * mx, moment[1] = yy - y * my, moment[2] = zz - z * mz;
+            moment[3] = xy - x * my, moment[4] = xz - x * mz, moment[5] = yz - y * mz;
         }
     });
 }

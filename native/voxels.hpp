@@ -19,4 +19,15 @@ std::vector<std::int64_t> voxel_cells(const double* points, std::size_t count, d
 void voxel_means(const double* values, std::size_t width, const std::int32_t* order, const std::int64_t* starts,
                  std::size_t cells, int threads, double* result);
 
+// The points (count, 3) without those that repeat an earlier one: how many, and their indices in `first`, ascending.
+std::size_t distinct(const double* points, std::size_t count, std::int32_t* first);
+
+// How many cells are occupied at the given size, at twice that, at four times, ...: counts (levels).
+void occupied_cells(const double* points, std::size_t count, double size, int levels, std::int64_t* counts);
+
+// What each cell holds: the sum of its points' weights (cells), their weighted mean (cells, 3) and their weighted second
+// moments about it, xx yy zz xy xz yz (cells, 6). weights: one a point, positive, or null where all are 1.
+void cell_moments(const double* points, const double* weights, const std::int32_t* order, const std::int64_t* starts,
+                  std::size_t cells, int threads, double* sums, double* means, double* moments);
+
 }  // namespace graphreg

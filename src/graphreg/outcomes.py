@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphreg.clouds import Floats
+from graphreg.signatures import Matches
+from graphreg.views import View
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,23 @@ Callback = Callable[[Iteration], bool | None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The motion found, how it came about, and the points it was found on, thinned out to one a voxel."""
+    """The motion found, how it came about, and what it was found on.
+
+    voxel           side of the cells that the clouds were thinned out to
+    source, target  these points; or
+    views, matches  both clouds as the engine sees them, and which of their coarse pieces look alike
+    hypotheses      how many poses were tried
+    runner_up       the best pose that differs, and the scores of the best and of this one
+    """
 
     transformation: Floats
     history: tuple[Iteration, ...]
     timings: dict[str, float]
     voxel: float
-    source: Floats
-    target: Floats
+    source: Floats | None = None
+    target: Floats | None = None
+    views: tuple[View, View] | None = None
+    matches: Matches | None = None
+    hypotheses: int = 1
+    runner_up: Floats | None = None
+    scores: tuple[float, ...] = ()

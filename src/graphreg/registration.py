@@ -137,15 +137,15 @@ def register(
     workers = thread_count(threads)
     found = METHODS[method].run(clouds[0].points, clouds[1].points, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
-    verdict = judge(found.source, found.target, found.transformation, found.voxel, workers)
+    verdict = judge(found, workers)
     ended = time.perf_counter()
     return Result(
         transformation=found.transformation,
         success=verdict.success,
         confidence=verdict.confidence,
         reason=verdict.reason,
-        overlap=verdict.overlap,
-        inlier_rmse=verdict.inlier_rmse,
+        overlap=verdict.evidence.overlap,
+        inlier_rmse=verdict.evidence.inlier_rmse,
         timings={**found.timings, "judge": ended - judged, "total": ended - began},
         method=method,
         settings={**asdict(chosen), "voxel": found.voxel},

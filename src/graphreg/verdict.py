@@ -1,4 +1,4 @@
-"""Did it work? What the two clouds say when one is laid on the other."""
+"""Did it work? What two clouds say when one is laid on the other."""
 
 from __future__ import annotations
 
@@ -6,64 +6,82 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg import _core
 from graphreg.clouds import Floats
-from graphreg.graphs import neighbour_graph
-from graphreg.invariants import planes_of
+from graphreg.outcomes import Outcome
 from graphreg.poses import transform
+from graphreg.signatures import Matches, matches
+from graphreg.views import Cleaned, View, at_once, in_cells, views_of
 
-# Points nearer than so many voxels lie on each other; their normals agree within this angle.
+# Fine pieces nearer than so many cells lie on each other; their normals agree within this angle.
 NEAR = 1.5
 AGREEING = np.cos(np.radians(20))
 # Of directions drawn at random, so many agree: a plane's normal has no sign.
 BY_CHANCE = 1 - AGREEING
-LEAST_OVERLAP = 0.2
-LEAST_AGREEMENT = 0.5
+# Coarse pieces that look alike speak for a pose that brings them within so many cells, with normals within 45 degrees.
+MEETING = 2.0
+FACING = np.cos(np.radians(45))
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How well two clouds lie on each other.
+class Evidence:
+    """What speaks for a pose.
 
-    overlap      share of the source that has the target within reach
-    inlier_rmse  of these, the root-mean-square distance to the nearest target point, in the unit of the data
-    agreement    of these, the share whose normals agree as well, less what agrees by chance: 0 to 1
-    success      whether both are enough to speak of a registration
-    confidence   0 to 1: agreement, less where the overlap is small
-    reason       a sentence for people
+    overlap       share of the source that has the target within reach
+    inlier_rmse   of these, the root-mean-square distance to the target's surface, in the unit of the data
+    agreement     of these, the share whose normals agree as well, less what agrees by chance: 0 to 1
+    alike         how many pairs of places look alike
+    meeting       how many of these meet
     """
 
     overlap: float
     inlier_rmse: float
     agreement: float
+    alike: int
+    meeting: int
+
+
+def gather(source: View, target: View, motion: Floats, pairs: Matches, threads: int = 1) -> Evidence:
+    """The evidence for a motion between views."""
+    fine = motion.copy()
+    fine[:3, 3] *= target.cell / target.fine_cell
+    moved = transform(fine, source.fine.points)
+    index = target.fine.field.nearest(moved, threads)
+    gap = moved - target.fine.points[index]
+    squared = np.einsum("ij,ij->i", gap, gap)
+    near = (index >= 0) & (squared <= NEAR**2)
+    overlap = float(near.mean())
+    turned = source.fine.normals[near] @ motion[:3, :3].T
+    facing = target.fine.normals[index[near]]
+    off = np.einsum("ij,ij->i", gap[near], facing)
+    cosine = np.abs(np.einsum("ij,ij->i", turned, facing))
+    agreement = float(np.clip(((cosine >= AGREEING).mean() - BY_CHANCE) / (1 - BY_CHANCE), 0, 1)) if overlap else 0.0
+    rmse = float(np.sqrt((off**2).mean())) * target.fine_cell if overlap else float("nan")
+    here, there = source.coarse, target.coarse
+    i, j = pairs
+    apart = np.linalg.norm(transform(motion, here.points[i]) - there.points[j], axis=1)
+    facing = np.einsum("ij,ij->i", here.normals[i] @ motion[:3, :3].T, there.normals[j])
+    meeting = int(np.count_nonzero((apart <= MEETING) & (np.abs(facing) >= FACING)))
+    return Evidence(overlap, rmse, agreement, len(i), meeting)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """success, confidence and reason, what they stand on, and how well the pose is determined."""
+
     success: bool
     confidence: float
     reason: str
+    evidence: Evidence
 
 
-def judge(source: Floats, target: Floats, motion: Floats, voxel: float, threads: int = 1) -> Verdict:
-    """Judge a motion on clouds that were thinned out to one point a voxel."""
-    tree = _core.Tree(target, threads)
-    index, squared = tree.nearest(np.ascontiguousarray(transform(motion, source)), 1, threads)
-    distance = np.sqrt(squared[:, 0])
-    near = distance <= NEAR * voxel
-    overlap = float(near.mean())
-    if not near.any():
-        return Verdict(0.0, float("nan"), 0.0, False, 0.0, "not registered: no point of the source lies on the target")
-    turned = _normals(source, threads)[near] @ motion[:3, :3].T
-    cosine = np.abs(np.einsum("ij,ij->i", turned, _normals(target, threads)[index[near, 0]]))
-    agreement = float(np.clip(((cosine >= AGREEING).mean() - BY_CHANCE) / (1 - BY_CHANCE), 0, 1))
-    success = overlap >= LEAST_OVERLAP and agreement >= LEAST_AGREEMENT
-    confidence = agreement * min(1.0, overlap / LEAST_OVERLAP)
-    on_it = f"{overlap:.0%} of the source lies on the target, and the normals of {agreement:.0%} of that agree"
-    if success:
-        reason = f"registered: {on_it}"
-    elif overlap < LEAST_OVERLAP:
-        reason = f"not registered: only {on_it}"
-    else:
-        reason = f"not registered: the surfaces cross each other; {on_it}"
-    return Verdict(overlap, float(np.sqrt(squared[near, 0].mean())), agreement, success, confidence, reason)
-
-
-def _normals(points: Floats, threads: int) -> Floats:
-    return planes_of(neighbour_graph(points, threads=threads))[0]
+def judge(outcome: Outcome, threads: int = 1) -> Verdict:
+    """Judge what a method found, on the views that it used or on those of its points."""
+    views, pairs = outcome.views, outcome.matches
+    if views is None:
+        assert outcome.source is not None and outcome.target is not None
+        views = views_of(Cleaned(outcome.source, None), Cleaned(outcome.target, None), threads=threads)
+    if pairs is None:
+        pairs = matches(views[0].signatures, views[1].signatures, threads)
+    motion = in_cells(outcome.transformation, *views)
+    evidence = gather(*views, motion, pairs, threads)
+    return Verdict(True, 0.5, "?", evidence)

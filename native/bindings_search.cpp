@@ -1,0 +1,150 @@
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+
+#include "bindings.hpp"
+#include "field.hpp"
+#include "hypotheses.hpp"
+#include "refinement.hpp"
+#include "signatures.hpp"
+
+namespace graphreg {
+
+namespace {
+
+using Signatures = Input<std::uint8_t, nb::shape<-1, signature_size>>;
+using Poses = Input<double, nb::shape<-1, 4, 4>>;
+using Numbers = Input<double, nb::shape<-1>>;
+
+void same_length(std::initializer_list<std::size_t> lengths) {
+    for (const std::size_t length : lengths)
+        if (length != *lengths.begin()) throw std::invalid_argument("arrays of one length are needed");
+}
+
+std::vector<Motion> motions_of(const Poses& poses) {
+    std::vector<Motion> motions(poses.shape(0));
+    for (std::size_t i = 0; i < motions.size(); ++i) motions[i] = Motion::from_matrix(poses.data() + 16 * i);
+    return motions;
+}
+
+template <class Motions, class Get>
+Output<double> matrices(const Motions& motions, Get&& get) {
+    Fresh<double> result({motions.size(), 4, 4});
+    for (std::size_t i = 0; i < motions.size(); ++i) get(motions[i]).to_matrix(result.data() + 16 * i);
+    return result.release();
+}
+
+}  // namespace
+
+void bind_search(nb::module_& module) {
+    nb::class_<Freedom>(module, "Freedom")
+        .def("__init__",
+             [](Freedom* self, const std::array<bool, 6>& free, const std::array<double, 3>& pivot) {
+                 new (self) Freedom{free, pivot};
+             },
+             nb::arg("free"), nb::arg("pivot"));
+    module.def(
+        "signatures",
+        [](const Points& points, const Points& normals, double radius, int threads) {
+            same_length({points.shape(0), normals.shape(0)});
+            Fresh<std::uint8_t> result({points.shape(0), signature_size});
+            unlocked([&] {
+                signatures(points.data(), normals.data(), points.shape(0), radius, threads, result.data());
+            });
+            return result.release();
+        },
+        nb::arg("points"), nb::arg("normals"), nb::arg("radius"), nb::arg("threads"));
+    module.def(
+        "match",
+        [](const Signatures& a, const Signatures& b, int threads) {
+            if (a.shape(0) == 0 || b.shape(0) == 0) throw std::invalid_argument("no signatures to match");
+            Fresh<std::int32_t> best_of_a({a.shape(0)}), best_of_b({b.shape(0)});
+            unlocked([&] {
+                match(a.data(), a.shape(0), b.data(), b.shape(0), threads, best_of_a.data(), best_of_b.data());
+            });
+            return nb::make_tuple(best_of_a.release(), best_of_b.release());
+        },
+        nb::arg("a"), nb::arg("b"), nb::arg("threads"));
+    module.def(
+        "hypotheses",
+        [](const Points& source, const Points& source_normals, const Points& target, const Points& target_normals,
+           double tolerance, std::size_t most, const Freedom& freedom, int threads) {
+            same_length({source.shape(0), source_normals.shape(0), target.shape(0), target_normals.shape(0)});
+            const Matches matches{source.data(), source_normals.data(), target.data(), target_normals.data(),
+                                  source.shape(0)};
+            const auto found = unlocked([&] { return hypotheses(matches, tolerance, most, freedom, threads); });
+            Fresh<std::int32_t> support({found.size()});
+            for (std::size_t i = 0; i < found.size(); ++i) support.data()[i] = found[i].support;
+            return nb::make_tuple(matrices(found, [](const Hypothesis& h) { return h.motion; }), support.release());
+        },
+        nb::arg("source"), nb::arg("source_normals"), nb::arg("target"), nb::arg("target_normals"),
+        nb::arg("tolerance"), nb::arg("most"), nb::arg("freedom"), nb::arg("threads"));
+    nb::class_<Field>(module, "Field")
+        .def("__init__",
+             [](Field* self, const Points& points, const Points& normals,
+                const Input<std::int32_t, nb::shape<-1, -1>>& neighbours) {
+                 same_length({points.shape(0), normals.shape(0), neighbours.shape(0)});
+                 if (points.shape(0) == 0) throw std::invalid_argument("a field needs points");
+                 new (self) Field(points.data(), normals.data(), neighbours.data(), points.shape(0), neighbours.shape(1));
+             },
+             nb::arg("points"), nb::arg("normals"), nb::arg("neighbours"))
+        .def(
+            "nearest",
+            [](const Field& self, const Points& places, int threads) {
+                Fresh<std::int32_t> indices({places.shape(0)});
+                unlocked([&] { self.nearest(places.data(), places.shape(0), threads, indices.data()); });
+                return indices.release();
+            },
+            nb::arg("places"), nb::arg("threads"))
+        .def(
+            "score",
+            [](const Field& self, const Poses& poses, const Points& points, const Points& normals, double reach,
+               int threads) {
+                same_length({points.shape(0), normals.shape(0)});
+                const auto motions = motions_of(poses);
+                Fresh<double> scores({motions.size()});
+                unlocked([&] {
+                    self.score(motions.data(), motions.size(), points.data(), normals.data(), points.shape(0), reach,
+                               threads, scores.data());
+                });
+                return scores.release();
+            },
+            nb::arg("poses"), nb::arg("points"), nb::arg("normals"), nb::arg("reach"), nb::arg("threads"))
+        .def(
+            "refine",
+            [](const Field& self, const Poses& poses, const Points& points, const Points& normals,
+               const std::optional<Numbers>& weights, const Numbers& scales, const Freedom& freedom, int threads) {
+                same_length({points.shape(0), normals.shape(0), weights ? weights->shape(0) : points.shape(0)});
+                auto motions = motions_of(poses);
+                const Surface source{points.data(), normals.data(), weights ? weights->data() : nullptr, points.shape(0)};
+                unlocked([&] {
+                    self.refine(motions.data(), motions.size(), source, scales.data(), scales.shape(0), freedom, threads);
+                });
+                return matrices(motions, [](const Motion& m) { return m; });
+            },
+            nb::arg("poses"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scales"),
+            nb::arg("freedom"), nb::arg("threads"))
+        .def(
+            "equations",
+            [](const Field& self, const Input<double, nb::shape<4, 4>>& pose, const Points& points,
+               const Points& normals, const std::optional<Numbers>& weights, double scale, int threads) {
+                same_length({points.shape(0), normals.shape(0), weights ? weights->shape(0) : points.shape(0)});
+                const Surface source{points.data(), normals.data(), weights ? weights->data() : nullptr, points.shape(0)};
+                const NormalEquations sums =
+                    unlocked([&] { return self.equations(Motion::from_matrix(pose.data()), source, scale, threads); });
+                Fresh<double> a({6, 6}), b({6});
+                for (int row = 0; row < 6; ++row) {
+                    for (int column = 0; column < 6; ++column)
+                        a.data()[6 * row + column] = sums.a[std::max(row, column)][std::min(row, column)];
+                    b.data()[row] = sums.b[row];
+                }
+                return nb::make_tuple(a.release(), b.release(), sums.weight, sums.squared);
+            },
+            nb::arg("pose"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scale"),
+            nb::arg("threads"));
+}
+
+}  // namespace graphreg

@@ -1,0 +1,62 @@
+// A field around a thinned-out cloud: for every place near it, in constant time, a point of the cloud that is close.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "motions.hpp"
+#include "refinement.hpp"
+
+namespace graphreg {
+
+struct Surface {
+    const double *points, *normals;  // (count, 3)
+    const double* weights;           // (count), or null where all are 1
+    std::size_t count;
+};
+
+// Lengths are in cells: one cell holds about one point. Each cell of a grid names the point that is nearest to its
+// middle. The grid is kept in blocks of 8x8x8 cells, of which only those near points exist.
+class Field {
+public:
+    // points, normals: (count, 3), unit normals or zero; neighbours (count, k): of each point among the points. The field
+    // keeps its own copy.
+    Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count, std::size_t k);
+
+    // For each place (count, 3) the nearest point, or -1 where none is nearer than about two cells. The point that the
+    // cell names and its neighbours are compared: almost always the nearest of all.
+    void nearest(const double* places, std::size_t count, int threads, std::int32_t* indices) const;
+
+    // The mean over points (count, 3), moved by each motion, of how well they lie on the field: 1 - d^2 / reach^2 within
+    // reach, times how well normals agree. Takes the point that the cell names. scores (motions).
+    void score(const Motion* motions, std::size_t how_many, const double* points, const double* normals,
+               std::size_t count, double reach, int threads, double* scores) const;
+
+    // The equations for a small step that lays the source, moved, on the field; pairs farther apart than a few scales
+    // count little or nothing.
+    NormalEquations equations(const Motion& motion, const Surface& source, double scale, int threads) const;
+
+    // Such steps, one for each scale, for every motion. Ends early where a step no longer moves anything.
+    void refine(Motion* motions, std::size_t how_many, const Surface& source, const double* scales, std::size_t steps,
+                const Freedom& freedom, int threads) const;
+
+private:
+    static constexpr int block_bits = 3, block_side = 1 << block_bits, block_cells = block_side * block_side * block_side;
+    using Block = std::array<std::int32_t, block_cells>;
+
+    inline std::int32_t named_at(const std::array<double, 3>& place) const;
+    inline std::int32_t nearest_to(const std::array<double, 3>& place) const;
+
+    std::vector<double> points_, normals_;
+    std::vector<std::int32_t> neighbours_;
+    std::size_t k_;
+    std::array<double, 3> low_;
+    double inverse_side_;
+    std::array<std::int64_t, 3> blocks_;  // along each axis
+    std::vector<std::int32_t> block_at_;  // which block, or -1
+    std::vector<Block> cells_;
+};
+
+}  // namespace graphreg

@@ -1,0 +1,142 @@
+"""Our own way from two clouds to the motion between them, from any starting pose: the whole of it on one page.
+
+    clean     drop what belongs to no surface, by the response of each point (Def. 1, Sec. III-C)
+    describe  coarse and fine pieces of surface, their normals, and signatures of the coarse ones
+    search    signatures that match propose poses; the best few are refined on the coarse pieces
+    refine    the best one again, on the fine pieces
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphreg import _core
+from graphreg.clouds import Floats
+from graphreg.errors import InputError
+from graphreg.outcomes import Callback, Iteration, Outcome
+from graphreg.poses import nearest_rotation, pose, transform
+from graphreg.search import SCALES, search
+from graphreg.signatures import matches
+from graphreg.views import at_once, clean, in_users_frame, views_of
+
+# Widths of the weights, in fine cells, in the steps of the last refinement.
+FINE_SCALES = np.array([1.5, 1.5, 1.0, 1.0, 0.7, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+# In coarse cells, where it starts from a pose that is given: from wider to as wide as after a search.
+FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), SCALES])
+FREEDOMS = ("rx", "ry", "rz", "x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be tuned. Nothing has to be.
+
+    k, alpha  neighbours in the graph; limit of the X84 rule
+    voxel     side of the fine cells, in the unit of the data; by default one that suits the clouds
+    points    how many points of each cloud are looked at; of more, so many are drawn
+    dof       what the motion may do, some of rx ry rz x y z: turn about and shift along the target's axes, for instance
+              ("rz", "x", "y", "z") for scans that are level; turns about all axes, one or none. With `init` it is the
+              motion after that pose. By default all
+    weights   of the source's points, or a pair for both clouds (None: all alike); positive
+    """
+
+    k: int = 10
+    alpha: float = 5.2
+    voxel: float | None = None
+    points: int = 60_000
+    dof: tuple[str, ...] | None = None
+    weights: tuple[Floats | None, Floats | None] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("k", "alpha", "points"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
+        if self.voxel is not None and not 0 < self.voxel < np.inf:
+            raise InputError(f"voxel: expected a positive length, got {self.voxel!r}")
+        if self.dof is not None:
+            object.__setattr__(self, "dof", _freedoms(self.dof))
+
+
+def register_engine(
+    source: Floats,
+    target: Floats,
+    settings: Settings,
+    init: Floats | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    callback: Callback | None = None,
+) -> Outcome:
+    """Find the motion from any pose; with `init`, only refine that pose."""
+    began = time.perf_counter()
+    start = np.eye(4) if init is None else init
+    clouds = (source if init is None else transform(init, source), target)
+
+    def cleaned(number: int, workers: int) -> Any:
+        return clean(
+            clouds[number],
+            ("source", "target")[number],
+            settings.weights[number] if settings.weights else None,
+            settings.points,
+            settings.k,
+            settings.alpha,
+            seed,
+            workers,
+        )
+
+    surfaces = at_once(cleaned, (0, 1), threads)
+    swept = time.perf_counter()
+    x, y = views_of(surfaces[0], surfaces[1], settings.voxel, settings.dof is not None, threads)
+    described = time.perf_counter()
+    free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
+    # Where it may shift along all axes, it does not matter what it turns about; turning about the middle is well-posed.
+    pivot = np.zeros(3) if all(free[3:]) else -y.centre / y.cell
+    freedom = _core.Freedom(free, pivot)
+    history: list[Iteration] = []
+
+    def reached(motion: Floats, score: float) -> bool:
+        now = Iteration(len(history) + 1, in_users_frame(motion, x, y) @ start, -score)
+        history.append(now)
+        return callback is not None and bool(callback(now))
+
+    if init is None:
+        candidates = search(x.coarse, y.coarse, (x.signatures, y.signatures), freedom, threads)
+        poses, scores, proposed, pairs = candidates.poses, candidates.scores, candidates.proposed, candidates.matches
+    else:
+        begun = np.eye(4)[None]
+        poses = y.coarse.field.refine(begun, x.coarse.points, x.coarse.normals, None, FROM_INIT_SCALES, freedom, threads)
+        scores = y.coarse.field.score(poses, x.coarse.points, x.coarse.normals, 1.0, threads)
+        proposed, pairs = 1, matches(x.signatures, y.signatures, threads)
+    searched = time.perf_counter()
+    finer = y.cell / y.fine_cell
+    motion = poses[0]
+    if not reached(motion, float(scores[0])):
+        close = motion.copy()
+        close[:3, 3] *= finer
+        fine_freedom = _core.Freedom(free, pivot * finer)
+        close = y.fine.field.refine(close[None], x.fine.points, x.fine.normals, None, FINE_SCALES, fine_freedom, threads)[0]
+        motion = pose(nearest_rotation(close[:3, :3]), close[:3, 3] / finer)
+        reached(motion, float(scores[0]))
+    ended = time.perf_counter()
+    return Outcome(
+        in_users_frame(motion, x, y) @ start,
+        tuple(history),
+        {"clean": swept - began, "describe": described - swept, "search": searched - described, "refine": ended - searched},
+        y.fine_cell,
+        views=(x, y),
+        matches=pairs,
+        hypotheses=proposed,
+        runner_up=in_users_frame(poses[1], x, y) @ start if len(poses) > 1 else None,
+        scores=tuple(float(score) for score in scores[:2]),
+    )
+
+
+def _freedoms(names: Any) -> tuple[str, ...]:
+    chosen = tuple(names.replace(",", " ").split()) if isinstance(names, str) else tuple(names)
+    if not chosen or any(name not in FREEDOMS for name in chosen):
+        raise InputError(f"dof: expected some of {', '.join(FREEDOMS)}, got {names!r}")
+    if sum(name in chosen for name in FREEDOMS[:3]) == 2:
+        raise InputError(f"dof: turns about all axes, one or none are possible, got {names!r}")
+    return tuple(name for name in FREEDOMS if name in chosen)

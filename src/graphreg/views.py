@@ -1,0 +1,134 @@
+"""Two clouds made ready: cleaned, and seen as pieces of surface at a coarse and a fine resolution, in common cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphreg import _core
+from graphreg.clouds import Floats, Mask
+from graphreg.errors import InputError
+from graphreg.graphs import neighbour_graph
+from graphreg.poses import pose
+from graphreg.response import median_absolute_deviation, response_of, rounding_of
+from graphreg.signatures import Signatures, outward, signatures_of
+from graphreg.surfaces import Surface, cell_for, surface_of
+
+# Coarse pieces of the smaller cloud; the larger one may have twice as many. Fine cells are this much smaller.
+COARSE_PIECES = 2_000
+FINE_PER_COARSE = 2.5
+# Where the response is spread this much wider than its lowest tenth, that spread is the outliers', not the surface's;
+# on surfaces it is about so many times the lowest tenth. (Scans of all kinds: 1 to 14. Most points outliers: 150 up.)
+WIDEST_SPREAD, USUAL_SPREAD = 40.0, 3.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A cloud as the engine sees it. Lengths are in coarse or fine cells, about `centre`.
+
+    coarse, fine  pieces of surface; the normals of `coarse` point outward
+    signatures    of the coarse pieces
+    centre        (3,), in the unit of the data
+    cell, fine_cell  sides of the cells, in the unit of the data
+    """
+
+    coarse: Surface
+    fine: Surface
+    signatures: Signatures
+    centre: Floats
+    cell: float
+    fine_cell: float
+
+
+def in_users_frame(motion: Floats, source: View, target: View) -> Floats:
+    """A motion between views, its shift in coarse cells, as one between the clouds."""
+    rotation = motion[:3, :3]
+    return pose(rotation, motion[:3, 3] * target.cell + target.centre - rotation @ source.centre)
+
+
+def in_cells(motion: Floats, source: View, target: View) -> Floats:
+    """The other way: a motion between the clouds as one between views, its shift in coarse cells."""
+    rotation = motion[:3, :3]
+    return pose(rotation, (motion[:3, 3] - target.centre + rotation @ source.centre) / target.cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    points: Floats
+    weights: Floats | None
+
+
+def clean(
+    points: Floats, name: str, weights: Floats | None, most: int, k: int, alpha: float, seed: int, threads: int
+) -> Cleaned:
+    """At most so many points, drawn at random, each once, without those that belong to no surface."""
+    if len(points) > most:
+        drawn = np.unique(np.random.default_rng(seed).integers(len(points), size=most))
+        points, weights = points[drawn], None if weights is None else weights[drawn]
+    once = _core.distinct(np.ascontiguousarray(points))
+    points, weights = points[once], None if weights is None else weights[once]
+    if len(points) <= k:
+        raise InputError(f"{name}: holds {len(points)} different points, but at least {k + 1} are needed")
+    graph = neighbour_graph(points, k, threads)
+    kept = on_surface(response_of(graph), alpha, rounding_of(points))
+    if np.count_nonzero(kept) <= k:
+        raise InputError(f"{name}: no surface stands out among its points")
+    return Cleaned(points[kept], None if weights is None else weights[kept])
+
+
+def on_surface(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
+    """The X84 rule I <= alpha * MAD(I), which also holds where most points are outliers.
+
+    There MAD is theirs. The lowest tenth of the response then tells how wide that of the surface is.
+    """
+    finite = np.isfinite(response)
+    some = response[finite & (response > rounding**2)]
+    if not len(some):
+        return finite
+    spread, lowest = median_absolute_deviation(response[finite]), float(np.quantile(some, 0.1))
+    if spread > WIDEST_SPREAD * lowest:
+        spread = USUAL_SPREAD * lowest
+    return finite & (response <= max(alpha * spread, rounding**2))
+
+
+def views_of(
+    source: Cleaned, target: Cleaned, voxel: float | None = None, one_centre: bool = False, threads: int = 1
+) -> tuple[View, View]:
+    """Both clouds in cells of one size: `voxel` is that of the fine ones, by default one that suits the clouds."""
+    sizes = at_once(lambda cloud, _: cell_for(cloud.points, COARSE_PIECES, 2 * COARSE_PIECES), (source, target), threads)
+    cell = max(min(size[0] for size in sizes), max(size[1] for size in sizes))
+    fine = voxel if voxel is not None else cell / FINE_PER_COARSE
+    centres = [cloud.points.mean(axis=0) for cloud in (source, target)]
+    if one_centre:
+        centres[0] = centres[1]
+
+    def view(cloud: tuple[Cleaned, Floats], workers: int) -> View:
+        (cleaned, centre) = cloud
+        points = cleaned.points - centre
+        coarse = surface_of(points, cell, cleaned.weights, workers)
+        coarse = replace(coarse, normals=outward(coarse))
+        return View(
+            coarse,
+            surface_of(points, fine, cleaned.weights, workers),
+            signatures_of(coarse, workers),
+            centre,
+            cell,
+            fine,
+        )
+
+    first, second = at_once(view, list(zip((source, target), centres, strict=True)), threads)
+    return first, second
+
+
+def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:
+    """work(item, threads) for both clouds side by side, each with its share of the threads."""
+    if threads == 1:
+        return [work(item, 1) for item in items]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda item: work(item, threads // 2), items))
