@@ -134,7 +134,7 @@ void Field::score(const Motion* motions, std::size_t how_many, const double* poi
                 const double near = 1 - (dx * dx + dy * dy + dz * dz) * inverse;
                 if (!(near > 0)) continue;
                 const auto turned = motion.turned(normals + 3 * i);
-                sum += near * std::abs(turned[0] * n[0] + turned[1] * n[1] + turned[2] * n[2]);
+                sum += near * std::max(turned[0] * n[0] + turned[1] * n[1] + turned[2] * n[2], 0.0);
             }
             scores[m] = sum / static_cast<double>(count);
         }

@@ -26,10 +26,9 @@ struct NormalEquations {
         // (1 - d^2 / 8 s^2)^4: close to the Gaussian of width s, and 0 beyond 2.8 s.
         const double near = 1 - (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) * inverse_scale;
         if (!(near > 0)) return;
-        double cosine = nx[0] * ny[0] + nx[1] * ny[1] + nx[2] * ny[2];
-        const double sign = cosine < 0 ? -1 : 1;
-        cosine *= sign;
-        double q[3] = {sign * nx[0] + ny[0], sign * nx[1] + ny[1], sign * nx[2] + ny[2]};
+        const double cosine = nx[0] * ny[0] + nx[1] * ny[1] + nx[2] * ny[2];
+        if (!(cosine > 0)) return;  // the two sides of a thin wall
+        double q[3] = {nx[0] + ny[0], nx[1] + ny[1], nx[2] + ny[2]};
         const double length = 2 + 2 * cosine;  // squared, of unit normals
         const double scale = 1 / std::sqrt(length);
         for (double& entry : q) entry *= scale;

@@ -35,6 +35,55 @@ def variation(
 def shift(
     points: _Floats, neighbours: _Indices, order: _Indices, weights: _Floats, signal: _Floats, threads: int
 ) -> _Floats: ...
+def fit_pooled_planes(
+    means: _Floats, neighbours: _Indices, order: _Indices, weights: _Floats, moments: _Floats, threads: int
+) -> tuple[_Floats, _Floats]: ...
+def distinct(points: _Floats) -> _Indices: ...
+def occupied_cells(points: _Floats, size: float, levels: int) -> NDArray[np.int64]: ...
+def cell_moments(
+    points: _Floats, weights: _Floats | None, order: _Indices, starts: NDArray[np.int64], threads: int
+) -> tuple[_Floats, _Floats, _Floats]: ...
+def signatures(points: _Floats, normals: _Floats, radius: float, threads: int) -> NDArray[np.uint8]: ...
+def match(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]: ...
+
+class Freedom:
+    def __init__(self, free: Sequence[bool], pivot: Sequence[float] | _Floats) -> None: ...
+
+def hypotheses(
+    source: _Floats,
+    source_normals: _Floats,
+    target: _Floats,
+    target_normals: _Floats,
+    tolerance: float,
+    most: int,
+    freedom: Freedom,
+    threads: int,
+) -> tuple[_Floats, _Indices]: ...
+
+class Field:
+    def __init__(self, points: _Floats, normals: _Floats, neighbours: _Indices) -> None: ...
+    def nearest(self, places: _Floats, threads: int) -> _Indices: ...
+    def score(self, poses: _Floats, points: _Floats, normals: _Floats, reach: float, threads: int) -> _Floats: ...
+    def refine(
+        self,
+        poses: _Floats,
+        points: _Floats,
+        normals: _Floats,
+        weights: _Floats | None,
+        scales: _Floats,
+        freedom: Freedom,
+        threads: int,
+    ) -> _Floats: ...
+    def equations(
+        self,
+        pose: _Floats,
+        points: _Floats,
+        normals: _Floats,
+        weights: _Floats | None,
+        scale: float,
+        threads: int,
+    ) -> tuple[_Floats, _Floats, float, float]: ...
+
 def voxel_cells(points: _Floats, size: float, threads: int) -> tuple[_Indices, NDArray[np.int64]]: ...
 def voxel_means(values: _Floats, order: _Indices, starts: NDArray[np.int64], threads: int) -> _Floats: ...
 def parse_table(

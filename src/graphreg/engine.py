@@ -1,9 +1,9 @@
 """Our own way from two clouds to the motion between them, from any starting pose: the whole of it on one page.
 
-    clean     drop what belongs to no surface, by the response of each point (Def. 1, Sec. III-C)
-    describe  coarse and fine pieces of surface, their normals, and signatures of the coarse ones
-    search    signatures that match propose poses; the best few are refined on the coarse pieces
-    refine    the best one again, on the fine pieces
+clean     drop what belongs to no surface, by the response of each point (Def. 1, Sec. III-C)
+describe  coarse and fine pieces of surface, their normals, and signatures of the coarse ones
+search    signatures that match propose poses; the best few are refined on the coarse pieces
+refine    the best one again, on the fine pieces
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
-from graphreg.search import SCALES, search
+from graphreg.search import WIDE, search
 from graphreg.signatures import matches
 from graphreg.views import at_once, clean, in_users_frame, views_of
 
 # Widths of the weights, in fine cells, in the steps of the last refinement.
 FINE_SCALES = np.array([1.5, 1.5, 1.0, 1.0, 0.7, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
 # In coarse cells, where it starts from a pose that is given: from wider to as wide as after a search.
-FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), SCALES])
+FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), WIDE])
 FREEDOMS = ("rx", "ry", "rz", "x", "y", "z")
 
 
@@ -102,11 +102,13 @@ def register_engine(
         return callback is not None and bool(callback(now))
 
     if init is None:
-        candidates = search(x.coarse, y.coarse, (x.signatures, y.signatures), freedom, threads)
+        candidates = search(x.coarse, y.coarse, (x.signatures, y.signatures), freedom, all(free), threads)
         poses, scores, proposed, pairs = candidates.poses, candidates.scores, candidates.proposed, candidates.matches
     else:
         begun = np.eye(4)[None]
-        poses = y.coarse.field.refine(begun, x.coarse.points, x.coarse.normals, None, FROM_INIT_SCALES, freedom, threads)
+        poses = y.coarse.field.refine(
+            begun, x.coarse.points, x.coarse.normals, None, FROM_INIT_SCALES, freedom, threads
+        )
         scores = y.coarse.field.score(poses, x.coarse.points, x.coarse.normals, 1.0, threads)
         proposed, pairs = 1, matches(x.signatures, y.signatures, threads)
     searched = time.perf_counter()
@@ -116,20 +118,30 @@ def register_engine(
         close = motion.copy()
         close[:3, 3] *= finer
         fine_freedom = _core.Freedom(free, pivot * finer)
-        close = y.fine.field.refine(close[None], x.fine.points, x.fine.normals, None, FINE_SCALES, fine_freedom, threads)[0]
+        close = y.fine.field.refine(
+            close[None], x.fine.points, x.fine.normals, None, FINE_SCALES, fine_freedom, threads
+        )[0]
         motion = pose(nearest_rotation(close[:3, :3]), close[:3, 3] / finer)
         reached(motion, float(scores[0]))
     ended = time.perf_counter()
     return Outcome(
         in_users_frame(motion, x, y) @ start,
         tuple(history),
-        {"clean": swept - began, "describe": described - swept, "search": searched - described, "refine": ended - searched},
+        {
+            "clean": swept - began,
+            "describe": described - swept,
+            "search": searched - described,
+            "refine": ended - searched,
+        },
         y.fine_cell,
+        surfaces[0].points,
+        surfaces[1].points,
         views=(x, y),
         matches=pairs,
         hypotheses=proposed,
         runner_up=in_users_frame(poses[1], x, y) @ start if len(poses) > 1 else None,
         scores=tuple(float(score) for score in scores[:2]),
+        rivalry=0.0 if init is None else 0.5,
     )
 
 

@@ -37,20 +37,23 @@ class Outcome:
     """The motion found, how it came about, and what it was found on.
 
     voxel           side of the cells that the clouds were thinned out to
-    source, target  these points; or
-    views, matches  both clouds as the engine sees them, and which of their coarse pieces look alike
+    source, target  these points
+    views, matches  where the method has them: both clouds as pieces of surface, and which of these look alike
     hypotheses      how many poses were tried
-    runner_up       the best pose that differs, and the scores of the best and of this one
+    runner_up       the best pose that differs
+    scores          of the best pose and of the runner-up
+    rivalry         where only one pose was looked at: how close a runner-up is taken to be, 0 to 1
     """
 
     transformation: Floats
     history: tuple[Iteration, ...]
     timings: dict[str, float]
     voxel: float
-    source: Floats | None = None
-    target: Floats | None = None
+    source: Floats
+    target: Floats
     views: tuple[View, View] | None = None
     matches: Matches | None = None
     hypotheses: int = 1
     runner_up: Floats | None = None
     scores: tuple[float, ...] = ()
+    rivalry: float = 0.5

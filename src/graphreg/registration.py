@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Cloud, Floats, as_cloud
+from graphreg.engine import Settings as EngineSettings
+from graphreg.engine import register_engine
 from graphreg.errors import InputError
 from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import as_pose
@@ -33,6 +35,9 @@ class Method:
 
 
 METHODS = {
+    "graphreg": Method(
+        EngineSettings(), register_engine, "our own: from any starting pose, matched signatures and annealed surfaces"
+    ),
     "graphreg-paper": Method(
         Settings(), register_published, "as published: graph features, rigid-body dynamics, adaptive annealing; local"
     ),
@@ -49,7 +54,14 @@ class Result:
     transformation  (4, 4) float64: x_target = T x_source, det(R) = +1
     success, confidence, reason  the verdict: bool, 0 to 1, a sentence
     overlap         share of the source that lies on the target
-    inlier_rmse     of that part, the distance to the target, in the unit of the data; NaN where there is none
+    inlier_rmse     of that part, the distance to the target's surface, in the unit of the data; NaN where there is none
+    covariance      (6, 6) of the pose: turns about the x, y, z axes through `centre` (radians), then shifts along them
+                    (unit of the data), both made after the motion, in the target's frame; None without overlap
+    centre          (3,) in the target's frame, the middle of the part that overlaps
+    undetermined    what the source could do without leaving the target's surface, in words
+    hypotheses      how many poses were proposed
+    runner_up       (4, 4), the best pose that differs from this one, or None
+    scores          of this pose and of the runner-up: the higher, the better the surfaces meet
     timings         {stage: seconds}, and the total
     method, settings, seed  what was used; the voxel size is the one that was chosen
     dropped         rows of source and target that were not finite
@@ -62,6 +74,12 @@ class Result:
     reason: str
     overlap: float
     inlier_rmse: float
+    covariance: Floats | None
+    centre: Floats | None
+    undetermined: tuple[str, ...]
+    hypotheses: int
+    runner_up: Floats | None
+    scores: tuple[float, ...]
     timings: dict[str, float]
     method: str
     settings: dict[str, Any]
@@ -83,8 +101,10 @@ class Result:
     @classmethod
     def from_json(cls, text: str) -> Result:
         held = json.loads(text)
-        held["transformation"] = np.array(held["transformation"])
-        held["dropped"] = tuple(held["dropped"])
+        for name in ("transformation", "covariance", "centre", "runner_up"):
+            held[name] = None if held[name] is None else np.array(held[name])
+        for name in ("dropped", "undetermined", "scores"):
+            held[name] = tuple(held[name])
         if held["inlier_rmse"] is None:
             held["inlier_rmse"] = float("nan")
         held["history"] = tuple(
@@ -102,7 +122,7 @@ def register(
     source: Any,
     target: Any,
     *,
-    method: str = "graphreg-paper",
+    method: str = "graphreg",
     init: Any = None,
     seed: int = 0,
     threads: int | None = None,
@@ -112,12 +132,12 @@ def register(
     """Find the rigid motion that lays the source on the target.
 
     source, target  (N, 3) and (M, 3), or anything else that holds points
-    method          one of `methods()`. Both move the source from where it is: they need a start within some 45 degrees
-    init            4x4, where to start; by default the scans as they are, with their centroids aligned
-    seed            of the particles drawn and of annealing: the same seed gives the same bits
+    method          one of `methods()`. "graphreg" finds the pose from any start; those called local need a good one
+    init            4x4, where to start: "graphreg" then only refines it
+    seed            of what is drawn at random: the same seed gives the same bits
     threads         how many, by default all; the result is the same for any number
     callback        called with each `Iteration`; returning True stops there
-    settings        of the method, for instance max_iterations=200 or voxel=0.001
+    settings        of the method, for instance voxel=0.001, weights=... or dof=("rz", "x", "y", "z")
 
     A registration that fails is a result with `success` False; input that cannot be used is an InputError.
     """
@@ -126,6 +146,8 @@ def register(
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     clouds = as_cloud(source, "source"), as_cloud(target, "target")
     chosen = METHODS[method].settings
+    if "weights" in settings:
+        settings["weights"] = _weights(settings["weights"], clouds)
     known = {field.name for field in fields(chosen)}
     if unknown := settings.keys() - known:
         raise InputError(f"{min(unknown)}: no setting of {method}, which has {', '.join(sorted(known))}")
@@ -146,10 +168,33 @@ def register(
         reason=verdict.reason,
         overlap=verdict.evidence.overlap,
         inlier_rmse=verdict.evidence.inlier_rmse,
+        covariance=verdict.hold.covariance if verdict.hold else None,
+        centre=verdict.hold.centre if verdict.hold else None,
+        undetermined=verdict.hold.undetermined if verdict.hold else (),
+        hypotheses=found.hypotheses,
+        runner_up=found.runner_up,
+        scores=found.scores,
         timings={**found.timings, "judge": ended - judged, "total": ended - began},
         method=method,
-        settings={**asdict(chosen), "voxel": found.voxel},
+        settings={name: value for name, value in asdict(chosen).items() if name != "weights"} | {"voxel": found.voxel},
         seed=seed,
         dropped=(clouds[0].dropped, clouds[1].dropped),
         history=found.history,
     )
+
+
+def _weights(weights: Any, clouds: tuple[Cloud, Cloud]) -> tuple[Floats | None, Floats | None]:
+    """Weights of the source's points, or of both clouds', for the rows that became points."""
+    both = weights if isinstance(weights, (tuple, list)) and len(weights) == 2 else (weights, None)
+
+    def checked(values: Any, cloud: Cloud, name: str) -> Floats | None:
+        if values is None:
+            return None
+        numbers = np.asarray(values, np.float64)
+        if numbers.shape != cloud.kept.shape:
+            raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")
+        if not (np.isfinite(numbers).all() and (numbers > 0).all()):
+            raise InputError("weights: expected positive numbers")
+        return np.ascontiguousarray(numbers[cloud.kept])
+
+    return checked(both[0], clouds[0], "source"), checked(both[1], clouds[1], "target")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations, product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphreg import _core
 from graphreg.clouds import Floats
+from graphreg.forces import Law, Particles, pull
+from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.signatures import Matches, Signatures, matches
 from graphreg.surfaces import Surface
 
@@ -17,12 +21,19 @@ TOLERANCE = 1.5
 MOST_MATCHES = 1024
 MOST_POSES = 64
 MOST_REFINED = 6
+# Fewer matches than this in the best proposal may agree by chance: then a population of starts proposes as well.
+WEAK = 8
+PARTICLES, STEPS, SOFTENING = 256, 20, (0.3, 0.02)
 # How near is near: when poses are proposed, and after refinement.
 FIRST_REACH, LAST_REACH = 2.0, 1.0
-# Widths of the weights in the steps of refinement.
-SCALES = np.array([2.0, 2.0, 1.5, 1.5, 1.2, 1.0, 1.0, 0.8, 0.7, 0.7])
-# Poses are the same if they move no point of the source farther apart than this.
-SAME = 2.0
+# Widths of the weights in the steps of refinement: from far off, and from so near that wide steps could lead astray.
+WIDE = np.array([2.0, 2.0, 1.5, 1.5, 1.2, 1.0, 1.0, 0.8, 0.7, 0.7])
+NARROW = np.array([0.8, 0.8, 0.7, 0.7, 0.7])
+# Pairs that look alike meet if a pose brings them this near, their normals within 45 degrees.
+MEETING = 2.0
+FACING = np.cos(np.radians(45))
+# Poses that put no corner of the source farther apart than this are one proposal; one result, if not farther than that.
+SAME, DIFFERENT = 2.0, 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +57,17 @@ def search(
     target: Surface,
     signatures: tuple[Signatures, Signatures],
     freedom: _core.Freedom,
+    free: bool = True,
     threads: int = 1,
 ) -> Candidates:
-    """Find poses that lay the source on the target. Both have outward normals."""
+    """Find poses that lay the source on the target. Both have outward normals.
+
+    free  whether the motion is free to turn and shift in any direction; else `freedom` says how
+    """
     pairs = matches(*signatures, threads)
     step = -(-len(pairs[0]) // MOST_MATCHES) or 1
     i, j = pairs[0][::step], pairs[1][::step]
-    proposed, _ = _core.hypotheses(
+    proposed, support = _core.hypotheses(
         source.points[i],
         source.normals[i],
         target.points[j],
@@ -62,23 +77,80 @@ def search(
         freedom,
         threads,
     )
+    if support.max(initial=0) < WEAK:
+        proposed = np.concatenate([proposed, population(source, target, threads) if free else np.eye(4)[None]])
     first = target.field.score(proposed, source.points, source.normals, FIRST_REACH, threads)
-    chosen = proposed[np.argsort(-first, kind="stable")[:MOST_REFINED]]
-    refined = target.field.refine(chosen, source.points, source.normals, None, SCALES, freedom, threads)
+    ranked = proposed[np.argsort(-first, kind="stable")]
+    chosen = ranked[_different(ranked, source, SAME, MOST_REFINED)]
+    refined = np.concatenate(
+        [
+            target.field.refine(chosen, source.points, source.normals, None, scales, freedom, threads)
+            for scales in (WIDE, NARROW)
+        ]
+    )
     scores = target.field.score(refined, source.points, source.normals, LAST_REACH, threads)
-    ranked = np.argsort(-scores, kind="stable")
-    kept = _different(refined[ranked], source)
-    return Candidates(refined[ranked][kept], scores[ranked][kept], pairs, len(proposed))
+    order = np.argsort(-scores, kind="stable")
+    kept = order[_different(refined[order], source, DIFFERENT, MOST_REFINED)]
+    return Candidates(refined[kept], scores[kept], pairs, len(proposed))
 
 
-def _different(poses: Floats, source: Surface) -> list[int]:
-    """Of poses in their order, those that differ from all before them."""
+def population(source: Surface, target: Surface, threads: int = 1) -> Floats:
+    """(24, 4, 4): where the source comes to rest from each of the 24 turns of a cube, drawn by the paper's potential.
+
+    For clouds on which few places look alike. The softened Coulomb law (Eq. 13) lets every particle feel every other;
+    its quadratic bound gives each a place to rest at, and one weighted fit of all moves the body. The softening
+    falls from a third of the clouds' size to little, as the temperature does in annealing.
+    """
+    x, y = (surface.points[:: -(-len(surface) // PARTICLES)] for surface in (source, target))
+    size = float(max(np.ptp(x, axis=0).max(), np.ptp(y, axis=0).max()))
+    field = Particles(y, np.ones(len(y)), np.empty((len(y), 0)))
+    found = []
+    for turn in cube_turns():
+        motion = pose(turn, y.mean(axis=0) - turn @ x.mean(axis=0))
+        for softening in np.geomspace(*SOFTENING, STEPS) * size:
+            body = Particles(transform(motion, x), np.ones(len(x)), np.empty((len(x), 0)))
+            felt = pull(body, field, Law.INVERSE_SQUARE, float(softening), threads)
+            motion = fitted(body.points, felt.resting_points(body.points), felt.weights) @ motion
+        found.append(motion)
+    return np.array(found)
+
+
+def cube_turns() -> list[Floats]:
+    """The 24 rotations that carry a cube onto itself."""
+    signed = (
+        np.diag(signs) @ np.eye(3)[list(order)]
+        for order in permutations(range(3))
+        for signs in product((1.0, -1.0), repeat=3)
+    )
+    return [turn for turn in signed if np.linalg.det(turn) > 0]
+
+
+def fitted(points: Floats, places: Floats, weights: Floats) -> Floats:
+    """The motion that carries points to places, in the weighted least squares sense."""
+    share = weights / weights.sum()
+    here, there = share @ points, share @ places
+    turn = nearest_rotation((places - there).T @ ((points - here) * share[:, None]))
+    return pose(turn, there - turn @ here)
+
+
+def meeting(source: Surface, target: Surface, motion: Floats, pairs: Matches) -> NDArray[np.int64]:
+    """Which of the pairs that look alike a pose brings together, face to face."""
+    i, j = pairs
+    apart = transform(motion, source.points[i]) - target.points[j]
+    facing = np.einsum("ij,ij->i", source.normals[i] @ motion[:3, :3].T, target.normals[j])
+    return np.flatnonzero((np.einsum("ij,ij->i", apart, apart) <= MEETING**2) & (facing >= FACING))
+
+
+def _different(poses: Floats, source: Surface, apart: float, most: int) -> list[int]:
+    """Of poses in their order, those that differ from all before them, up to so many."""
     corners = _corners(source.points)
-    placed = [pose[:3, :3] @ corners + pose[:3, 3:] for pose in poses]
+    placed = [motion[:3, :3] @ corners + motion[:3, 3:] for motion in poses]
     kept: list[int] = []
     for number, here in enumerate(placed):
-        if all(np.linalg.norm(here - placed[other], axis=0).max() > SAME for other in kept):
+        if all(np.linalg.norm(here - placed[other], axis=0).max() > apart for other in kept):
             kept.append(number)
+        if len(kept) == most:
+            break
     return kept
 
 

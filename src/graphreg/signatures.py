@@ -5,17 +5,18 @@ four signals,
 
     n_i . u,   n_j . u,   n_i . n_j,   (n_i x u) . n_j        u: the unit direction from i to j
 
-and a point is described by how each is distributed in three shells around it: 96 numbers. The sign of normals matters, so
-they are turned away from the middle of the cloud, which turns with it.
+and a point is described by how each is distributed in three shells around it: 96 numbers. The sign of normals matters,
+so they are turned away from the middle of the cloud, which turns with it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphreg import _core
-from graphreg.clouds import Floats
 from graphreg.surfaces import Surface
 
 # How far a signature sees, in cells.
@@ -26,10 +27,10 @@ Matches = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Indices into two clouds, pair by pair."""
 
 
-def outward(surface: Surface) -> Floats:
-    """The normals, turned away from the middle of the cloud."""
+def outward(surface: Surface) -> Surface:
+    """With its normals turned away from the middle of the cloud."""
     away = np.einsum("ij,ij->i", surface.normals, surface.points - surface.points.mean(axis=0))
-    return np.where((away < 0)[:, None], -surface.normals, surface.normals)
+    return replace(surface, normals=np.where((away < 0)[:, None], -surface.normals, surface.normals))
 
 
 def signatures_of(surface: Surface, threads: int = 1) -> Signatures:

@@ -6,20 +6,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, Mask
 from graphreg.outcomes import Outcome
 from graphreg.poses import transform
+from graphreg.search import meeting
 from graphreg.signatures import Matches, matches
-from graphreg.views import Cleaned, View, at_once, in_cells, views_of
+from graphreg.views import Cleaned, View, in_cells, views_of
 
 # Fine pieces nearer than so many cells lie on each other; their normals agree within this angle.
 NEAR = 1.5
 AGREEING = np.cos(np.radians(20))
 # Of directions drawn at random, so many agree: a plane's normal has no sign.
 BY_CHANCE = 1 - AGREEING
-# Coarse pieces that look alike speak for a pose that brings them within so many cells, with normals within 45 degrees.
-MEETING = 2.0
-FACING = np.cos(np.radians(45))
+# The logit of being right: constant, log(1 + places that meet), score of the runner-up over that of the best, overlap.
+LOGIT = (-4.5, 1.5, -4.9, 7.6)
+# Confidence that is enough for a success; and the most that is left where the pose is not determined.
+ENOUGH, MOST_IF_UNDETERMINED = 0.75, 0.4
+# For the reason: a runner-up this close, and so few places that meet.
+CLOSE, FEW = 0.85, 15
+# Directions are free where the surfaces hold them by less than this share; noise in normals feigns some hold.
+LOOSE, LOOSE_BY_NOISE = 0.005, 8.0
+LAST_SCALE = 0.5
+# Errors of neighbouring pieces are alike, so that a pose is less certain than if each were on its own.
+INFLATION = 1.0
 
 
 @dataclass(frozen=True)
@@ -40,11 +49,9 @@ class Evidence:
     meeting: int
 
 
-def gather(source: View, target: View, motion: Floats, pairs: Matches, threads: int = 1) -> Evidence:
-    """The evidence for a motion between views."""
-    fine = motion.copy()
-    fine[:3, 3] *= target.cell / target.fine_cell
-    moved = transform(fine, source.fine.points)
+def gather(source: View, target: View, motion: Floats, pairs: Matches, threads: int = 1) -> tuple[Evidence, Mask]:
+    """The evidence for a motion between views, and which fine pieces of the source lie on the target."""
+    moved = transform(_in_fine_cells(motion, target), source.fine.points)
     index = target.fine.field.nearest(moved, threads)
     gap = moved - target.fine.points[index]
     squared = np.einsum("ij,ij->i", gap, gap)
@@ -56,12 +63,23 @@ def gather(source: View, target: View, motion: Floats, pairs: Matches, threads: 
     cosine = np.abs(np.einsum("ij,ij->i", turned, facing))
     agreement = float(np.clip(((cosine >= AGREEING).mean() - BY_CHANCE) / (1 - BY_CHANCE), 0, 1)) if overlap else 0.0
     rmse = float(np.sqrt((off**2).mean())) * target.fine_cell if overlap else float("nan")
-    here, there = source.coarse, target.coarse
-    i, j = pairs
-    apart = np.linalg.norm(transform(motion, here.points[i]) - there.points[j], axis=1)
-    facing = np.einsum("ij,ij->i", here.normals[i] @ motion[:3, :3].T, there.normals[j])
-    meeting = int(np.count_nonzero((apart <= MEETING) & (np.abs(facing) >= FACING)))
-    return Evidence(overlap, rmse, agreement, len(i), meeting)
+    met = len(meeting(source.coarse, target.coarse, motion, pairs))
+    return Evidence(overlap, rmse, agreement, len(pairs[0]), met), near
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """How firmly the surfaces hold the pose.
+
+    centre        (3,), the middle of what lies on each other, in the target's frame
+    covariance    (6, 6) of the pose: turns about the x, y, z axes through the centre (radians), then shifts along them
+                  (unit of the data), both after the motion, in the target's frame
+    undetermined  what the source could do without leaving the surface, in words
+    """
+
+    centre: Floats
+    covariance: Floats
+    undetermined: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +90,92 @@ class Verdict:
     confidence: float
     reason: str
     evidence: Evidence
+    hold: Hold | None
 
 
 def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     """Judge what a method found, on the views that it used or on those of its points."""
     views, pairs = outcome.views, outcome.matches
     if views is None:
-        assert outcome.source is not None and outcome.target is not None
-        views = views_of(Cleaned(outcome.source, None), Cleaned(outcome.target, None), threads=threads)
+        views = views_of(Cleaned(outcome.source), Cleaned(outcome.target), threads=threads)
     if pairs is None:
         pairs = matches(views[0].signatures, views[1].signatures, threads)
     motion = in_cells(outcome.transformation, *views)
-    evidence = gather(*views, motion, pairs, threads)
-    return Verdict(True, 0.5, "?", evidence)
+    evidence, laid = gather(*views, motion, pairs, threads)
+    if not evidence.overlap:
+        return Verdict(False, 0.0, "not registered: no part of the source lies on the target", evidence, None)
+    hold = held(*views, motion, laid, threads)
+    rivalry = outcome.scores[1] / outcome.scores[0] if len(outcome.scores) > 1 else outcome.rivalry
+    believed = confidence_of(evidence, rivalry)
+    confidence = min(believed, MOST_IF_UNDETERMINED) if hold.undetermined else believed
+    success = confidence >= ENOUGH
+    seen = (
+        f"{evidence.overlap:.0%} of the source lies on the target, and {evidence.meeting} of {evidence.alike} places "
+        "that look alike meet"
+    )
+    if success:
+        reason = f"registered: {seen}"
+    elif hold.undetermined and believed >= MOST_IF_UNDETERMINED:
+        reason = f"not determined: the source can {' and '.join(hold.undetermined)} on the target; {seen}"
+    elif rivalry > CLOSE and evidence.meeting >= FEW:
+        reason = f"not sure: another pose fits almost as well; {seen}"
+    else:
+        reason = f"not registered: {'' if evidence.meeting >= FEW else 'only '}{seen}"
+    return Verdict(success, confidence, reason, evidence, hold)
+
+
+def confidence_of(evidence: Evidence, rivalry: float) -> float:
+    """The probability that a pose with this evidence is right, 0 to 1."""
+    known = (1.0, np.log1p(evidence.meeting), rivalry, evidence.overlap)
+    return float(1 / (1 + np.exp(-np.dot(LOGIT, known))))
+
+
+def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 1) -> Hold:
+    """What the normal equations at the pose say: which small motions would part the surfaces, and which would not."""
+    cell = target.fine_cell
+    close = _in_fine_cells(motion, target)
+    information, _, weight, squared = target.fine.field.equations(
+        close, source.fine.points, source.fine.normals, None, LAST_SCALE, threads
+    )
+    on_it = transform(close, source.fine.points[laid])
+    centre = on_it.mean(axis=0)
+    radius = float(np.sqrt(((on_it - centre) ** 2).sum(axis=1).mean())) or 1.0
+    # From turns about the origin to turns about the centre; then lengths in units of the radius.
+    about = np.eye(6)
+    about[3:, :3] = [[0, -centre[2], centre[1]], [centre[2], 0, -centre[0]], [-centre[1], centre[0], 0]]
+    information = about.T @ information @ about
+    scale = np.repeat([1 / radius, 1.0], 3)
+    relative = information * np.outer(scale, scale) / weight
+    residual = float(np.sqrt(squared / weight))
+    undetermined = _undetermined(relative, LOOSE + LOOSE_BY_NOISE * residual**4)
+    unit = np.repeat([1.0, cell], 3)
+    floor = np.trace(information) * 1e-12 * np.eye(6)
+    spread = np.linalg.inv(information + floor) * (squared / np.count_nonzero(laid)) * INFLATION
+    return Hold(centre * cell + target.centre, spread * np.outer(unit, unit), undetermined)
+
+
+def _undetermined(relative: Floats, limit: float) -> tuple[str, ...]:
+    values, vectors = np.linalg.eigh(relative)
+    if values[0] >= limit:
+        return ()
+    found = []
+    for verb, part in (("turn about", slice(0, 3)), ("slide along", slice(3, 6))):
+        lengths, axes = np.linalg.eigh(relative[part, part])
+        free = [axis for length, axis in zip(lengths, axes.T, strict=True) if length < limit]
+        if len(free) == 3:
+            found.append(f"{verb} any axis")
+        else:
+            found += [f"{verb} {_axis(axis)}" for axis in free]
+    return tuple(found) or (f"turn about {_axis(vectors[:3, 0])} off its middle",)
+
+
+def _axis(direction: Floats) -> str:
+    length = float(np.linalg.norm(direction)) or 1.0
+    signed = direction / length * (1 if direction[np.argmax(np.abs(direction))] > 0 else -1)
+    return f"({', '.join(f'{entry:.2f}' for entry in signed + 0.0)})"
+
+
+def _in_fine_cells(motion: Floats, target: View) -> Floats:
+    fine: Floats = motion.copy()
+    fine[:3, 3] *= target.cell / target.fine_cell
+    return fine

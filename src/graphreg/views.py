@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,8 +60,10 @@ def in_cells(motion: Floats, source: View, target: View) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Cleaned:
+    """Points that lie on surfaces, and their weights."""
+
     points: Floats
-    weights: Floats | None
+    weights: Floats | None = None
 
 
 def clean(
@@ -101,7 +103,9 @@ def views_of(
     source: Cleaned, target: Cleaned, voxel: float | None = None, one_centre: bool = False, threads: int = 1
 ) -> tuple[View, View]:
     """Both clouds in cells of one size: `voxel` is that of the fine ones, by default one that suits the clouds."""
-    sizes = at_once(lambda cloud, _: cell_for(cloud.points, COARSE_PIECES, 2 * COARSE_PIECES), (source, target), threads)
+    sizes = at_once(
+        lambda cloud, _: cell_for(cloud.points, COARSE_PIECES, 2 * COARSE_PIECES), (source, target), threads
+    )
     cell = max(min(size[0] for size in sizes), max(size[1] for size in sizes))
     fine = voxel if voxel is not None else cell / FINE_PER_COARSE
     centres = [cloud.points.mean(axis=0) for cloud in (source, target)]
@@ -111,11 +115,10 @@ def views_of(
     def view(cloud: tuple[Cleaned, Floats], workers: int) -> View:
         (cleaned, centre) = cloud
         points = cleaned.points - centre
-        coarse = surface_of(points, cell, cleaned.weights, workers)
-        coarse = replace(coarse, normals=outward(coarse))
+        coarse = outward(surface_of(points, cell, cleaned.weights, workers))
         return View(
             coarse,
-            surface_of(points, fine, cleaned.weights, workers),
+            outward(surface_of(points, fine, cleaned.weights, workers)),
             signatures_of(coarse, workers),
             centre,
             cell,

@@ -115,7 +115,7 @@ def _annealing(result: Result) -> str:
 
     number = [step.number for step in result.history]
     energy = {"energy": (number, [step.energy for step in result.history])}
-    temperature = {"temperature": (number, [step.temperature for step in result.history])}
+    temperature = {"temperature": (number, [step.temperature or 0.0 for step in result.history])}
     return charts_side_by_side(
         [
             line_chart(energy, "Energy", "iteration", "E", log_y=True),
