@@ -21,7 +21,7 @@ from graphreg.graphs import neighbour_graph
 from graphreg.invariants import invariants_of
 from graphreg.motion import Step, centre_of_mass, rigid_step
 from graphreg.outcomes import Callback, Iteration, Outcome
-from graphreg.poses import pose, transform
+from graphreg.poses import inverse, pose, transform
 from graphreg.response import inliers, response_of
 from graphreg.voxels import voxel_downsample
 
@@ -95,25 +95,28 @@ def register_published(
     for name, cloud in (("source", source), ("target", target)):
         if len(cloud) <= settings.k:
             raise InputError(f"{name}: the X84 rule leaves {len(cloud)} points of it; a larger alpha leaves more")
-    longest = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
+    frames = [_own_frame(cloud) for cloud in (source, target)]
+    placed = [transform(frame, cloud) for frame, cloud in zip(frames, (source, target), strict=True)]
+    longest = float(max(np.ptp(cloud, axis=0).max() for cloud in placed))
     if not longest > 0:
         raise InputError("source, target: all points lie in one place")
     voxel = settings.voxel or longest / 200
-    source, target = (voxel_downsample(cloud, voxel, threads) for cloud in (source, target))
+    thinned = (voxel_downsample(cloud, voxel, threads) for cloud in placed)
+    source, target = (transform(inverse(frame), cloud) for frame, cloud in zip(frames, thinned, strict=True))
     cleaned = time.perf_counter()
     # Lines 5 to 8: response and invariants of what is left; who takes part, and when.
     x, y = _shuffled(source, target, settings, rng, threads)
     drawn = time.perf_counter()
-    # Coordinates in a hundred units about the target's centroid.
-    origin, scale = target.mean(axis=0), UNITS / longest
-    start = pose(np.eye(3), origin - source.mean(axis=0)) if init is None else init
-    body = Particles((transform(start, x.points) - origin) * scale, x.mass, x.features)
-    field = Particles((y.points - origin) * scale, y.mass, y.features)
+    # Coordinates in a hundred units, in the target's own frame.
+    scale = UNITS / longest
+    start = pose(np.eye(3), target.mean(axis=0) - source.mean(axis=0)) if init is None else init
+    forth, back = frames[1] @ start, inverse(frames[1])
+    body = Particles(transform(forth, x.points) * scale, x.mass, x.features)
+    field = Particles(transform(frames[1], y.points) * scale, y.mass, y.features)
     gears = _gears(body)
 
     def in_users_frame(motion: Floats) -> Floats:
-        rotation = motion[:3, :3]
-        return pose(rotation, origin + motion[:3, 3] / scale - rotation @ origin) @ start
+        return back @ pose(motion[:3, :3], motion[:3, 3] / scale) @ forth
 
     history: list[Iteration] = []
     state = Annealing(settings.temperature, settings.accept_rate)
@@ -156,6 +159,19 @@ def register_published(
     ended = time.perf_counter()
     timings = {"clean": cleaned - began, "describe": drawn - cleaned, "register": ended - drawn}
     return Outcome(in_users_frame(motion), tuple(history), timings, voxel, source, target)
+
+
+def _own_frame(cloud: Floats) -> Floats:
+    """The motion to the centroid and principal axes of a cloud, so that a grid laid there moves with the cloud.
+
+    Axes point to where the cloud reaches farther, by the third moment.
+    """
+    centre = cloud.mean(axis=0)
+    arms = cloud - centre
+    axes = np.linalg.eigh(arms.T @ arms)[1]
+    axes *= np.where(((arms @ axes) ** 3).sum(axis=0) < 0, -1.0, 1.0)
+    axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
+    return pose(axes.T, -axes.T @ centre)
 
 
 def _ended(state: Annealing, iterations: int, settings: Settings) -> bool:
@@ -244,9 +260,11 @@ def _described(points: Floats, settings: Settings, threads: int) -> Particles:
 def _ranks(features: Floats) -> Floats:
     """Each feature as the share of points that have less of it.
 
-    The authors' program scales by the largest value, by which all but a few points are near 0, and alike.
+    The authors' program scales by the largest value, by which all but a few points are near 0, and alike. Where
+    features differ by rounding only, as on a perfect plane, they share a rank.
     """
-    return np.column_stack([np.searchsorted(np.sort(column), column) / len(column) for column in features.T])
+    columns = np.round(features, 9).T
+    return np.column_stack([np.searchsorted(np.sort(column), column) / len(column) for column in columns])
 
 
 def _in_space(features: Floats, rng: np.random.Generator) -> Floats:
