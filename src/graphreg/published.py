@@ -108,15 +108,11 @@ def register_published(
     x, y = _shuffled(source, target, settings, rng, threads)
     drawn = time.perf_counter()
     # Coordinates in a hundred units, in the target's own frame.
-    scale = UNITS / longest
     start = pose(np.eye(3), target.mean(axis=0) - source.mean(axis=0)) if init is None else init
-    forth, back = frames[1] @ start, inverse(frames[1])
-    body = Particles(transform(forth, x.points) * scale, x.mass, x.features)
-    field = Particles(transform(frames[1], y.points) * scale, y.mass, y.features)
-    gears = _gears(body)
-
-    def in_users_frame(motion: Floats) -> Floats:
-        return back @ pose(motion[:3, :3], motion[:3, 3] / scale) @ forth
+    to_units = np.diag([UNITS / longest] * 3 + [1.0]) @ frames[1]
+    to_data = inverse(frames[1]) @ np.diag([longest / UNITS] * 3 + [1.0])
+    to_start = to_units @ start
+    gears = _gears(_hand(x, 0, settings.particles, to_start))
 
     history: list[Iteration] = []
     state = Annealing(settings.temperature, settings.accept_rate)
@@ -124,12 +120,10 @@ def register_published(
     step: Step | None = None
     while not _ended(state, len(history), settings):
         # Lines 9 to 12: forces, and what they do to the body.
-        mine, theirs = (_hand(particles, len(history), settings.particles) for particles in (body, field))
-        places = transform(motion, mine.points)
-        felt = pull(
-            Particles(places, mine.mass, mine.features), theirs, Law.INVERSE_SQUARE, settings.softening, threads
-        )
-        tried = gears.take(rigid_step(places, mine.mass, felt.forces * mine.mass[:, None]))
+        body = _hand(x, len(history), settings.particles, motion @ to_start)
+        field = _hand(y, len(history), settings.particles, to_units)
+        felt = pull(body, field, Law.INVERSE_SQUARE, settings.softening, threads)
+        tried = gears.take(rigid_step(body.points, body.mass, felt.forces * body.mass[:, None]))
         # Algorithm 1. Energies are compared by their logarithms, as in the authors' program. A rejected step is
         # replaced by the one before it; its energy is not, else no later step could be accepted.
         if step is None or tried.energy == 0:
@@ -144,10 +138,10 @@ def register_published(
             else cool_steadily(state, settings.beta)
         )
         # Lines 13 to 15: move, and compose.
-        motion = step.motion(centre_of_mass(places, mine.mass), state.temperature) @ motion
+        motion = step.motion(centre_of_mass(body.points, body.mass), state.temperature) @ motion
         now = Iteration(
             len(history) + 1,
-            in_users_frame(motion),
+            to_data @ motion @ to_start,
             step.energy,
             state.temperature,
             state.accept_rate,
@@ -158,7 +152,7 @@ def register_published(
             break
     ended = time.perf_counter()
     timings = {"clean": cleaned - began, "describe": drawn - cleaned, "register": ended - drawn}
-    return Outcome(in_users_frame(motion), tuple(history), timings, voxel, source, target)
+    return Outcome(to_data @ motion @ to_start, tuple(history), timings, voxel, source, target)
 
 
 def _own_frame(cloud: Floats) -> Floats:
@@ -232,8 +226,8 @@ def _shuffled(
     )
 
 
-def _hand(particles: Particles, turn: int, count: int) -> Particles:
-    """Deal the next so many of them, from the start again after the last.
+def _hand(particles: Particles, turn: int, count: int, motion: Floats) -> Particles:
+    """Deal the next so many of them, from the start again after the last, and move them.
 
     The authors' program draws one sample for all iterations. In a new one each time, what is particular to a sample
     averages out, so that a smaller one will do.
@@ -243,7 +237,7 @@ def _hand(particles: Particles, turn: int, count: int) -> Particles:
     points, mass, features = (
         values.take(rows, axis=0, mode="wrap") for values in (particles.points, particles.mass, particles.features)
     )
-    return Particles(points, mass, features)
+    return Particles(transform(motion, points), mass, features)
 
 
 def _described(points: Floats, settings: Settings, threads: int) -> Particles:
