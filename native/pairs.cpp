@@ -15,6 +15,8 @@ namespace {
 typedef float Eight __attribute__((vector_size(32), aligned(32)));
 typedef std::int32_t EightIntegers __attribute__((vector_size(32), aligned(32)));
 constexpr std::size_t lanes = 8;
+// Its square is still a number; coordinates in single precision do not tell such lengths from 0.
+constexpr float least_square = 1e-18f;
 
 GRAPHREG_INLINE Eight all(float value) { return Eight{} + value; }
 
@@ -41,9 +43,9 @@ GRAPHREG_INLINE Eight exp_of_negative(Eight x) {
 class Targets {
 public:
     explicit Targets(const PairSystem& system)
-        : rows_(4 + system.features), size_((system.targets + lanes - 1) / lanes * rows_), blocks_(new Eight[size_]()) {
+        : size_((system.targets + lanes - 1) / lanes * rows(system.features)), blocks_(new Eight[size_]()) {
         for (std::size_t j = 0; j < system.targets; ++j) {
-            Eight* block = blocks_.get() + j / lanes * rows_;
+            Eight* block = blocks_.get() + j / lanes * rows(system.features);
             for (std::size_t a = 0; a < 3; ++a) block[a][j % lanes] = system.target[3 * j + a];
             block[3][j % lanes] = system.target_mass[j];
             for (std::size_t f = 0; f < system.features; ++f)
@@ -53,10 +55,9 @@ public:
 
     const Eight* begin() const { return blocks_.get(); }
     const Eight* end() const { return blocks_.get() + size_; }
-    std::size_t rows() const { return rows_; }
+    static constexpr std::size_t rows(std::size_t features) { return 4 + features; }
 
 private:
-    std::size_t rows_;
     std::size_t size_;
     std::unique_ptr<Eight[]> blocks_;
 };
@@ -67,27 +68,29 @@ GRAPHREG_INLINE double sum(const Eight& values) {
     return total;
 }
 
+// Where `features` is a constant, the compiler unrolls the loop over them.
 template <PairLaw law>
-GRAPHREG_INLINE void forces_on(const PairSystem& system, const Targets& targets, std::size_t begin, std::size_t end,
-                               double* force, double* weight) {
-    const float square = system.scale * system.scale;
-    const float slope = system.features ? 2.0f / std::sqrt(static_cast<float>(system.features)) : 0.0f;
+GRAPHREG_INLINE void forces_on(const PairSystem& system, std::size_t features, const Targets& targets,
+                               std::size_t begin, std::size_t end, double* force, double* weight) {
+    const float square = std::max(system.scale * system.scale, least_square);
+    const float slope = features ? 2.0f / std::sqrt(static_cast<float>(features)) : 0.0f;
     for (std::size_t i = begin; i < end; ++i) {
         const float* here = system.source + 3 * i;
-        const float* mine = system.source_features + system.features * i;
+        const float* mine = system.source_features + features * i;
         Eight fx{}, fy{}, fz{}, total{};
-        for (const Eight* block = targets.begin(); block != targets.end(); block += targets.rows()) {
+        for (const Eight* block = targets.begin(); block != targets.end(); block += Targets::rows(features)) {
             const Eight dx = block[0] - here[0], dy = block[1] - here[1], dz = block[2] - here[2];
             const Eight r = dx * dx + dy * dy + dz * dz;
             Eight unlike{};
-            for (std::size_t f = 0; f < system.features; ++f) {
+            for (std::size_t f = 0; f < features; ++f) {
                 const Eight difference = block[4 + f] - mine[f];
                 unlike += difference * difference;
             }
             Eight w = block[3] * (1.0f - slope * unlike);
             if constexpr (law == PairLaw::inverse_square) {
+                // The power of 3/2 as square by root: quotient and root need not wait for each other.
                 const Eight soft = r + square;
-                w /= soft * root(soft);
+                w = w / (soft * soft) * root(soft);
             } else {
                 w *= exp_of_negative(r * (-0.5f / square));
             }
@@ -106,13 +109,16 @@ GRAPHREG_INLINE void forces_on(const PairSystem& system, const Targets& targets,
 GRAPHREG_DISPATCHED
 void inverse_square_on(const PairSystem& system, const Targets& targets, std::size_t begin, std::size_t end,
                        double* force, double* weight) {
-    forces_on<PairLaw::inverse_square>(system, targets, begin, end, force, weight);
+    if (system.features == 2)  // as the published method has it
+        forces_on<PairLaw::inverse_square>(system, 2, targets, begin, end, force, weight);
+    else
+        forces_on<PairLaw::inverse_square>(system, system.features, targets, begin, end, force, weight);
 }
 
 GRAPHREG_DISPATCHED
 void gaussian_on(const PairSystem& system, const Targets& targets, std::size_t begin, std::size_t end, double* force,
                  double* weight) {
-    forces_on<PairLaw::gaussian>(system, targets, begin, end, force, weight);
+    forces_on<PairLaw::gaussian>(system, system.features, targets, begin, end, force, weight);
 }
 
 }  // namespace

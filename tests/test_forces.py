@@ -303,6 +303,14 @@ def test_particles_and_their_features_belong_together() -> None:
         pull(lone([0, 0, 0]), Particles(np.zeros((2, 3)), np.ones(1), np.empty((2, 0))), Law.GAUSSIAN, 1.0)
 
 
+@pytest.mark.parametrize("features", [(), (0.5, 0.5)])
+def test_particles_that_meet_do_not_fly_apart(features: tuple[float, ...]) -> None:
+    here = lone([1, 2, 3], features)
+    found = pull(here, here, Law.INVERSE_SQUARE, 1e-30)
+    assert np.isfinite(found.weights).all()
+    np.testing.assert_array_equal(found.forces, 0)
+
+
 def test_nothing_pulls_nothing() -> None:
     none = Particles(np.empty((0, 3)), np.empty(0), np.empty((0, 0)))
     for law in Law:

@@ -55,10 +55,19 @@ def test_the_same_bits_again_and_for_any_number_of_threads(body: np.ndarray, fou
     assert other.transformation.tobytes() != found.transformation.tobytes()
 
 
-@pytest.mark.parametrize("distance", [1.0, 1e6])
-def test_moving_both_moves_the_answer_with_them(body: np.ndarray, found: graphreg.Result, distance: float) -> None:
-    """Up to the cells of the grid, which do not turn with the clouds: as far as another draw of particles is apart."""
-    along = make_motion(5, distance)
+@pytest.mark.parametrize("name", ["hare", "casting"])
+def test_moving_both_moves_the_answer_with_them(name: str) -> None:
+    scans = synthetic.pair(name, 20.0, points=6000)
+    along = make_motion(5, 1.0)
+    here = graphreg.register(scans.source, scans.target).transformation
+    there = graphreg.register(transform(along, scans.source), transform(along, scans.target)).transformation
+    # each of 100 iterations rounds to single precision: 100 u = 3e-4 degrees
+    assert angular_error(inverse(along) @ there @ along, here) < 1e-3
+
+
+def test_far_from_the_origin_it_works_as_well(body: np.ndarray) -> None:
+    """There coordinates are rounded by more, so that points change their cells: as far as another draw is apart."""
+    along = make_motion(5, 1e6)
     source = transform(inverse(TURNED), body)
     moved = graphreg.register(transform(along, source), transform(along, body))
     back = inverse(along) @ moved.transformation @ along
@@ -83,6 +92,14 @@ def test_a_callback_can_stop_it(body: np.ndarray) -> None:
     result = graphreg.register(body, body, callback=watch)
     assert len(seen) == len(result.history) == 7
     assert np.array_equal(result.transformation, seen[-1].transformation)
+
+
+@pytest.mark.parametrize("method", ["graphreg-paper", "pipl"])
+@pytest.mark.parametrize("turn", [0.0, 0.3])
+def test_a_grid_without_features_ends_in_an_answer(method: str, turn: float) -> None:
+    plane = np.stack(np.meshgrid(np.arange(40.0), np.arange(40.0), [0.0]), axis=-1).reshape(-1, 3)
+    turned = transform(pose(rotation_from_vector([turn, 0.1, turn]), np.zeros(3)), plane)
+    assert np.isfinite(graphreg.register(plane, turned, method=method).transformation).all()
 
 
 def test_what_a_callback_raises_goes_through(body: np.ndarray) -> None:
@@ -162,6 +179,10 @@ def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
         graphreg.register(body[:5], body)
     with pytest.raises(graphreg.InputError, match="^target: expected shape"):
         graphreg.register(body, body[:, :2])
+    round_about = np.linspace(0, 2 * np.pi, 300, endpoint=False)
+    circle = np.column_stack([np.cos(round_about), np.sin(round_about), np.zeros(300)])
+    with pytest.raises(graphreg.InputError, match="^target: the X84 rule leaves"):
+        graphreg.register(body, circle)
     with pytest.raises(graphreg.InputError, match="all points lie in one place"):
         graphreg.register(np.zeros((50, 3)), np.zeros((50, 3)))
     with pytest.raises(graphreg.InputError, match="needs at least 11"):

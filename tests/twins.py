@@ -78,10 +78,11 @@ def pair_forces(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Forces, weights, and how far rounding to single precision may carry each of them off.
 
-    Each operation adds u = 2^-24 of the absolute value of the terms: 5 for r^2 and one more for r^2 + s^2, so 11 for
-    its power of 3/2; F + 8 for the charge, whose own terms are 1 and 2 |f_i - f_j|^2 / sqrt(F); 3 for the products, and
-    one for each block of eight that is added. A relative error of the exponent a is an absolute one of its exponential:
-    14 a, and 8 for the polynomial. Below exp(-87) the kernel has 0. The numbers given must be single precision.
+    Each operation adds u = 2^-24 of the absolute value of the terms: 5 for r^2 and one more for r^2 + s^2, so 12 for
+    its power of 3/2, with a square, a root and a product; F + 8 for the charge, whose own terms are 1 and
+    2 |f_i - f_j|^2 / sqrt(F); 3 for the products, and one for each block of eight that is added. A relative error of
+    the exponent a is an absolute one of its exponential: 14 a, and 8 for the polynomial. Below exp(-87) the kernel has
+    0. The numbers given must be single precision.
     """
     u = 2.0**-24
     features = source_features.shape[1]
@@ -93,7 +94,7 @@ def pair_forces(
         exponent = squared / (2 * scale**2)
         falloff, rounding, lost = np.exp(-exponent), 14 * exponent + 8, np.exp(-87)
     else:
-        falloff, rounding, lost = (squared + scale**2) ** -1.5, np.full_like(squared, 11), 0.0
+        falloff, rounding, lost = (squared + scale**2) ** -1.5, np.full_like(squared, 12), 0.0
     weights = mass * (1 - slope * unlike) * falloff
     largest = mass * (1 + slope * unlike)
     steps = rounding + features + 8 + 3 + len(target) / 8 + 2

@@ -92,7 +92,7 @@ def register_engine(
     described = time.perf_counter()
     free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
     # Where it may shift along all axes, it does not matter what it turns about; turning about the middle is well-posed.
-    pivot = np.zeros(3) if all(free[3:]) else -y.centre / y.cell
+    pivot = np.zeros(3) if all(free[3:]) else y.home[:3, 3] / y.cell
     freedom = _core.Freedom(free, pivot)
     history: list[Iteration] = []
 

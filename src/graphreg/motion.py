@@ -33,9 +33,11 @@ def rigid_step(points: Floats, mass: Floats, forces: Floats) -> Step:
     """What forces (N, 3) on particles do to the body that they form, in a unit of time."""
     total = mass.sum()
     arms = points - centre_of_mass(points, mass)
-    acceleration = forces.sum(axis=0) / total
-    torque = np.cross(arms, forces).sum(axis=0)
-    inertia = float((mass * (arms**2).sum(axis=1)).sum())
+    acceleration = np.ones(len(points)) @ forces / total
+    # The sum of all r x f is what sum r f^T has off its symmetric part.
+    moment = arms.T @ forces
+    torque = np.array([moment[1, 2] - moment[2, 1], moment[2, 0] - moment[0, 2], moment[0, 1] - moment[1, 0]])
+    inertia = float(np.einsum("i,ij,ij", mass, arms, arms))
     spin = torque / inertia if inertia > 0 else np.zeros(3)
     energy = 0.5 * total * float(acceleration @ acceleration) + 0.5 * inertia * float(spin @ spin)
     return Step(0.5 * acceleration, 0.5 * spin, float(energy))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -53,10 +54,15 @@ def rotation_from_vector(vector: ArrayLike) -> Floats:
     """Rodrigues' formula: the turn about the direction of `vector` by its length in radians."""
     v = np.asarray(vector, np.float64)
     angle = float(np.linalg.norm(v))
-    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    x, y, z = v.tolist()
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     # sin(a)/a and (1 - cos(a))/a^2, both without a division by zero and without cancellation
-    first, second = np.sinc(angle / np.pi), 0.5 * np.sinc(angle / (2 * np.pi)) ** 2
+    first, second = _sine_over(angle), 0.5 * _sine_over(angle / 2) ** 2
     return np.asarray(np.eye(3) + first * cross + second * (cross @ cross))
+
+
+def _sine_over(angle: float) -> float:
+    return math.sin(angle) / angle if angle else 1.0
 
 
 def inverse(motion: ArrayLike) -> Floats:
@@ -70,3 +76,16 @@ def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
     """Moved points, (N, 3)."""
     matrix = np.asarray(motion, np.float64)
     return np.asarray(np.asarray(points, np.float64) @ matrix[:3, :3].T + matrix[:3, 3])
+
+
+def own_frame(cloud: Floats) -> Floats:
+    """The motion to the centroid and principal axes of a cloud, so that a grid laid there moves with the cloud.
+
+    Axes point to where the cloud reaches farther, by the third moment.
+    """
+    centre = cloud.mean(axis=0)
+    arms = cloud - centre
+    axes = np.linalg.eigh(arms.T @ arms)[1]
+    axes *= np.where(((arms @ axes) ** 3).sum(axis=0) < 0, -1.0, 1.0)
+    axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
+    return pose(axes.T, -axes.T @ centre)

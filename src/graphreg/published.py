@@ -21,7 +21,7 @@ from graphreg.graphs import neighbour_graph
 from graphreg.invariants import invariants_of
 from graphreg.motion import Step, centre_of_mass, rigid_step
 from graphreg.outcomes import Callback, Iteration, Outcome
-from graphreg.poses import nearest_rotation, pose, transform
+from graphreg.poses import inverse, own_frame, pose, transform
 from graphreg.response import inliers, response_of
 from graphreg.voxels import voxel_downsample
 
@@ -39,7 +39,7 @@ class Settings:
     k, alpha        neighbours in the graph; limit of the X84 rule
     voxel           side of the cells that even out the density, in the unit of the data; by default a two-hundredth
                     of the longer cloud
-    particles       how many are drawn from the target, and at most from the source (the authors' program: 1,024)
+    particles       how many of each cloud take part in an iteration (the authors' program: 1,024, drawn once)
     max_iterations  maxNumIter
     beta            cool-down rate
     temperature     T at the start
@@ -53,7 +53,7 @@ class Settings:
     k: int = 10
     alpha: float = 5.2
     voxel: float | None = None
-    particles: int = 1536
+    particles: int = 1024
     max_iterations: int = 100
     beta: float = 0.9
     temperature: float = 1.0
@@ -92,24 +92,27 @@ def register_published(
     began = time.perf_counter()
     # Lines 1 to 4: graph, response, outliers; one point a cell, so that the sensor's density does not pull.
     source, target = (cloud[inliers(cloud, settings.alpha, settings.k, threads)] for cloud in (source, target))
-    longest = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
+    for name, cloud in (("source", source), ("target", target)):
+        if len(cloud) <= settings.k:
+            raise InputError(f"{name}: the X84 rule leaves {len(cloud)} points of it; a larger alpha leaves more")
+    frames = [own_frame(cloud) for cloud in (source, target)]
+    placed = [transform(frame, cloud) for frame, cloud in zip(frames, (source, target), strict=True)]
+    longest = float(max(np.ptp(cloud, axis=0).max() for cloud in placed))
     if not longest > 0:
         raise InputError("source, target: all points lie in one place")
     voxel = settings.voxel or longest / 200
-    source, target = (voxel_downsample(cloud, voxel, threads) for cloud in (source, target))
+    thinned = (voxel_downsample(cloud, voxel, threads) for cloud in placed)
+    source, target = (transform(inverse(frame), cloud) for frame, cloud in zip(frames, thinned, strict=True))
     cleaned = time.perf_counter()
-    # Lines 5 to 8: response and invariants of what is left; who takes part.
-    x, y = _draw(source, target, settings, rng, threads)
+    # Lines 5 to 8: response and invariants of what is left; who takes part, and when.
+    x, y = _shuffled(source, target, settings, rng, threads)
     drawn = time.perf_counter()
-    # Coordinates in a hundred units about the target's centroid.
-    origin, scale = target.mean(axis=0), UNITS / longest
-    start = pose(np.eye(3), origin - source.mean(axis=0)) if init is None else init
-    body = Particles((transform(start, x.points) - origin) * scale, x.mass, x.features)
-    field = Particles((y.points - origin) * scale, y.mass, y.features)
-
-    def in_users_frame(motion: Floats) -> Floats:
-        rotation = nearest_rotation(motion[:3, :3])
-        return pose(rotation, origin + motion[:3, 3] / scale - rotation @ origin) @ start
+    # Coordinates in a hundred units, in the target's own frame.
+    start = pose(np.eye(3), target.mean(axis=0) - source.mean(axis=0)) if init is None else init
+    to_units = np.diag([UNITS / longest] * 3 + [1.0]) @ frames[1]
+    to_data = inverse(frames[1]) @ np.diag([longest / UNITS] * 3 + [1.0])
+    to_start = to_units @ start
+    gears = _gears(_hand(x, 0, settings.particles, to_start))
 
     history: list[Iteration] = []
     state = Annealing(settings.temperature, settings.accept_rate)
@@ -117,8 +120,10 @@ def register_published(
     step: Step | None = None
     while not _ended(state, len(history), settings):
         # Lines 9 to 12: forces, and what they do to the body.
+        body = _hand(x, len(history), settings.particles, motion @ to_start)
+        field = _hand(y, len(history), settings.particles, to_units)
         felt = pull(body, field, Law.INVERSE_SQUARE, settings.softening, threads)
-        tried = _geared(rigid_step(body.points, body.mass, felt.forces * body.mass[:, None]), body)
+        tried = gears.take(rigid_step(body.points, body.mass, felt.forces * body.mass[:, None]))
         # Algorithm 1. Energies are compared by their logarithms, as in the authors' program. A rejected step is
         # replaced by the one before it; its energy is not, else no later step could be accepted.
         if step is None or tried.energy == 0:
@@ -133,12 +138,10 @@ def register_published(
             else cool_steadily(state, settings.beta)
         )
         # Lines 13 to 15: move, and compose.
-        moved = step.motion(centre_of_mass(body.points, body.mass), state.temperature)
-        body = Particles(transform(moved, body.points), body.mass, body.features)
-        motion = moved @ motion
+        motion = step.motion(centre_of_mass(body.points, body.mass), state.temperature) @ motion
         now = Iteration(
             len(history) + 1,
-            in_users_frame(motion),
+            to_data @ motion @ to_start,
             step.energy,
             state.temperature,
             state.accept_rate,
@@ -149,7 +152,7 @@ def register_published(
             break
     ended = time.perf_counter()
     timings = {"clean": cleaned - began, "describe": drawn - cleaned, "register": ended - drawn}
-    return Outcome(in_users_frame(motion), tuple(history), timings, voxel, source, target)
+    return Outcome(to_data @ motion @ to_start, tuple(history), timings, voxel, source, target)
 
 
 def _ended(state: Annealing, iterations: int, settings: Settings) -> bool:
@@ -158,17 +161,30 @@ def _ended(state: Annealing, iterations: int, settings: Settings) -> bool:
     return iterations >= settings.max_iterations
 
 
-def _geared(step: Step, body: Particles) -> Step:
-    """The step as the authors' program takes it.
+@dataclass(frozen=True)
+class _Gears:
+    """How the authors' program takes a step.
 
     It divides the torque by sum m |r|, not by sum m |r|^2 as the text does, by which bodies hardly turn; and it moves
     by at least one unit, so that the temperature alone says how far.
+
+    ratio  of the second of these sums to the first
+    reach  the mean of all |r|
     """
+
+    ratio: float
+    reach: float
+
+    def take(self, step: Step) -> Step:
+        turn = step.turn * (self.ratio * self.reach)
+        return Step(_bounded(step.shift), _bounded(turn) / self.reach, step.energy)
+
+
+def _gears(body: Particles) -> _Gears:
+    """They stay as they are, since a rigid body does."""
     arms = np.linalg.norm(body.points - centre_of_mass(body.points, body.mass), axis=1)
-    first, second = body.mass @ arms, body.mass @ arms**2
-    turn = step.turn * (second / first)
-    reach = float(arms.mean())
-    return Step(_bounded(step.shift), _bounded(turn * reach) / reach, step.energy)
+    arms = np.maximum(arms, 1e-9)  # nothing turns a body that is a point
+    return _Gears(float(body.mass @ arms**2 / (body.mass @ arms)), float(arms.mean()))
 
 
 def _bounded(move: Floats) -> Floats:
@@ -176,26 +192,39 @@ def _bounded(move: Floats) -> Floats:
     return move if length == 0 else np.asarray(move * (min(max(length, LEAST_MOVE), MOST_MOVE) / length))
 
 
-def _draw(
+def _shuffled(
     source: Floats, target: Floats, settings: Settings, rng: np.random.Generator, threads: int
 ) -> tuple[Particles, Particles]:
-    """Draw target particles at random, and take the source's points that are most like them in their features.
+    """All particles of the target in random order, and for each the source's point most like it in its features.
 
     The paper's set C pairs each point with its nearest in feature space. As pairs these are close to random, but as a
-    choice of who takes part they let both samples stand for the same kinds of surface.
+    choice of who takes part they let both sides stand for the same kinds of surface.
     """
-    clouds = [_described(cloud, settings, threads) for cloud in (source, target)]
-    low, high = _range(np.vstack([cloud.features for cloud in clouds]))
-    spread = np.where(high > low, high - low, 1.0)
-    x, y = (Particles(c.points, c.mass, (c.features - low) / spread) for c in clouds)
-    chosen = rng.permutation(len(y))[: settings.particles]
-    alike = _padded(x.features), _padded(y.features[chosen])
-    partners, _ = _core.Tree(alike[0], threads).nearest(alike[1], 1, threads)
-    samples = _taken(x, np.unique(partners)), _taken(y, chosen)
-    if settings.charges:
-        return samples
-    neutral = (Particles(p.points, p.mass, np.empty((len(p), 0))) for p in samples)
-    return next(neutral), next(neutral)
+    x, y = (_described(cloud, settings, threads) for cloud in (source, target))
+    mine, theirs = np.split(_ranks(np.vstack([x.features, y.features])), [len(x)])
+    order = rng.permutation(len(y))
+    tree = _core.Tree(_in_space(mine, rng), threads)
+    partners = tree.nearest(_in_space(theirs[order], rng), 1, threads)[0][:, 0]
+    if not settings.charges:
+        mine, theirs = mine[:, :0], theirs[:, :0]
+    return (
+        Particles(x.points[partners], x.mass[partners], mine[partners]),
+        Particles(y.points[order], y.mass[order], theirs[order]),
+    )
+
+
+def _hand(particles: Particles, turn: int, count: int, motion: Floats) -> Particles:
+    """Deal the next so many of them, from the start again after the last, and move them.
+
+    The authors' program draws one sample for all iterations. In a new one each time, what is particular to a sample
+    averages out, so that a smaller one will do.
+    """
+    first = turn * count % len(particles)
+    rows = np.arange(first, first + min(count, len(particles)))
+    points, mass, features = (
+        values.take(rows, axis=0, mode="wrap") for values in (particles.points, particles.mass, particles.features)
+    )
+    return Particles(transform(motion, points), mass, features)
 
 
 def _described(points: Floats, settings: Settings, threads: int) -> Particles:
@@ -204,18 +233,21 @@ def _described(points: Floats, settings: Settings, threads: int) -> Particles:
     if settings.masses:
         response = response_of(graph)
         mass = np.sqrt(np.where(np.isfinite(response), response, 0.0))
-        mass = mass / mass.mean() if mass.any() else np.ones(len(points))
+        # None without any, so that every hand of particles has a centre.
+        mass = np.maximum(mass / mass.mean(), 1e-6) if mass.any() else np.ones(len(points))
     return Particles(points, mass, invariants_of(graph)[:, 1:])
 
 
-def _range(features: Floats) -> tuple[Floats, Floats]:
-    return features.min(axis=0), features.max(axis=0)
+def _ranks(features: Floats) -> Floats:
+    """Each feature as the share of points that have less of it.
+
+    The authors' program scales by the largest value, by which all but a few points are near 0, and alike. Where
+    features differ by rounding only, as on a perfect plane, they share a rank.
+    """
+    columns = np.round(features, 9).T
+    return np.column_stack([np.searchsorted(np.sort(column), column) / len(column) for column in columns])
 
 
-def _padded(features: Floats) -> Floats:
-    """Two features as points in space, for the neighbour search."""
-    return np.ascontiguousarray(np.column_stack([features, np.zeros(len(features))]))
-
-
-def _taken(particles: Particles, rows: np.ndarray[tuple[int], np.dtype[np.integer]]) -> Particles:
-    return Particles(particles.points[rows], particles.mass[rows], particles.features[rows])
+def _in_space(features: Floats, rng: np.random.Generator) -> Floats:
+    """Two features as points in space, for the neighbour search. Of points that are all alike, chance takes one."""
+    return np.column_stack([features, 1e-9 * rng.random(len(features))])

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphreg.clouds import Floats, Mask
 from graphreg.outcomes import Outcome
-from graphreg.poses import transform
+from graphreg.poses import inverse, transform
 from graphreg.search import meeting
 from graphreg.signatures import Matches, matches
 from graphreg.views import Cleaned, View, in_cells, views_of
@@ -147,11 +147,14 @@ def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 
     scale = np.repeat([1 / radius, 1.0], 3)
     relative = information * np.outer(scale, scale) / weight
     residual = float(np.sqrt(squared / weight))
-    undetermined = _undetermined(relative, LOOSE + LOOSE_BY_NOISE * residual**4)
+    back = inverse(target.home)
+    turn = np.kron(np.eye(2), back[:3, :3])
+    undetermined = _undetermined(turn @ relative @ turn.T, LOOSE + LOOSE_BY_NOISE * residual**4)
     unit = np.repeat([1.0, cell], 3)
     floor = np.trace(information) * 1e-12 * np.eye(6)
     spread = np.linalg.inv(information + floor) * (squared / np.count_nonzero(laid)) * INFLATION
-    return Hold(centre * cell + target.centre, spread * np.outer(unit, unit), undetermined)
+    covariance = turn @ (spread * np.outer(unit, unit)) @ turn.T
+    return Hold(transform(back, centre[None] * cell)[0], covariance, undetermined)
 
 
 def _undetermined(relative: Floats, limit: float) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from graphreg import _core
 from graphreg.clouds import Floats, Mask
 from graphreg.errors import InputError
 from graphreg.graphs import neighbour_graph
-from graphreg.poses import pose
+from graphreg.poses import inverse, own_frame, pose, transform
 from graphreg.response import median_absolute_deviation, response_of, rounding_of
 from graphreg.signatures import Signatures, outward, signatures_of
 from graphreg.surfaces import Surface, cell_for, surface_of
@@ -30,32 +30,31 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A cloud as the engine sees it. Lengths are in coarse or fine cells, about `centre`.
+    """A cloud as the engine sees it, in a frame of its own, so that it looks the same wherever it lies.
 
-    coarse, fine  pieces of surface; the normals of `coarse` point outward
+    coarse, fine  pieces of surface with outward normals; lengths are in coarse or fine cells
     signatures    of the coarse pieces
-    centre        (3,), in the unit of the data
+    home          (4, 4), the motion from the cloud's frame into this one
     cell, fine_cell  sides of the cells, in the unit of the data
     """
 
     coarse: Surface
     fine: Surface
     signatures: Signatures
-    centre: Floats
+    home: Floats
     cell: float
     fine_cell: float
 
 
 def in_users_frame(motion: Floats, source: View, target: View) -> Floats:
     """A motion between views, its shift in coarse cells, as one between the clouds."""
-    rotation = motion[:3, :3]
-    return pose(rotation, motion[:3, 3] * target.cell + target.centre - rotation @ source.centre)
+    return inverse(target.home) @ pose(motion[:3, :3], motion[:3, 3] * target.cell) @ source.home
 
 
 def in_cells(motion: Floats, source: View, target: View) -> Floats:
     """The other way: a motion between the clouds as one between views, its shift in coarse cells."""
-    rotation = motion[:3, :3]
-    return pose(rotation, (motion[:3, 3] - target.centre + rotation @ source.centre) / target.cell)
+    between = target.home @ motion @ inverse(source.home)
+    return pose(between[:3, :3], between[:3, 3] / target.cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,32 +99,34 @@ def on_surface(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
 
 
 def views_of(
-    source: Cleaned, target: Cleaned, voxel: float | None = None, one_centre: bool = False, threads: int = 1
+    source: Cleaned, target: Cleaned, voxel: float | None = None, common_axes: bool = False, threads: int = 1
 ) -> tuple[View, View]:
-    """Both clouds in cells of one size: `voxel` is that of the fine ones, by default one that suits the clouds."""
+    """Both clouds in cells of one size.
+
+    voxel        side of the fine cells, by default one that suits the clouds
+    common_axes  whether both keep their axes and are seen from the target's centroid
+    """
     sizes = at_once(
         lambda cloud, _: cell_for(cloud.points, COARSE_PIECES, 2 * COARSE_PIECES), (source, target), threads
     )
     cell = max(min(size[0] for size in sizes), max(size[1] for size in sizes))
     fine = voxel if voxel is not None else cell / FINE_PER_COARSE
-    centres = [cloud.points.mean(axis=0) for cloud in (source, target)]
-    if one_centre:
-        centres[0] = centres[1]
+    shared = pose(np.eye(3), -target.points.mean(axis=0)) if common_axes else None
 
-    def view(cloud: tuple[Cleaned, Floats], workers: int) -> View:
-        (cleaned, centre) = cloud
-        points = cleaned.points - centre
+    def view(cleaned: Cleaned, workers: int) -> View:
+        home = own_frame(cleaned.points) if shared is None else shared
+        points = transform(home, cleaned.points)
         coarse = outward(surface_of(points, cell, cleaned.weights, workers))
         return View(
             coarse,
             outward(surface_of(points, fine, cleaned.weights, workers)),
             signatures_of(coarse, workers),
-            centre,
+            home,
             cell,
             fine,
         )
 
-    first, second = at_once(view, list(zip((source, target), centres, strict=True)), threads)
+    first, second = at_once(view, (source, target), threads)
     return first, second
 
 

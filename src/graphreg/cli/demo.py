@@ -115,11 +115,11 @@ def _annealing(result: Result) -> str:
 
     number = [step.number for step in result.history]
     energy = {"energy": (number, [step.energy for step in result.history])}
-    temperature = {"temperature": (number, [step.temperature or 0.0 for step in result.history])}
+    temperatures = [step.temperature for step in result.history if step.temperature is not None]
     return charts_side_by_side(
         [
             line_chart(energy, "Energy", "iteration", "E", log_y=True),
-            line_chart(temperature, "Temperature", "iteration", "T", log_y=True),
+            line_chart({"temperature": (number, temperatures)}, "Temperature", "iteration", "T", log_y=True),
         ]
     )
 
