@@ -23,8 +23,10 @@ from graphreg.search import WIDE, search
 from graphreg.signatures import matches
 from graphreg.views import at_once, clean, in_users_frame, views_of
 
-# Widths of the weights, in fine cells, in the steps of the last refinement.
+# Widths of the weights, in fine cells, in the steps of the last refinement; where points lie far off their planes, they
+# stay wider: so many times that, and at most so wide.
 FINE_SCALES = np.array([1.5, 1.5, 1.0, 1.0, 0.7, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+WIDER_BY_NOISE, WIDEST_LAST = 4.0, 1.2
 # In coarse cells, where it starts from a pose that is given: from wider to as wide as after a search.
 FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), WIDE])
 FREEDOMS = ("rx", "ry", "rz", "x", "y", "z")
@@ -118,9 +120,9 @@ def register_engine(
         close = motion.copy()
         close[:3, 3] *= finer
         fine_freedom = _core.Freedom(free, pivot * finer)
-        close = y.fine.field.refine(
-            close[None], x.fine.points, x.fine.normals, None, FINE_SCALES, fine_freedom, threads
-        )[0]
+        noise = float(np.median(np.concatenate([x.fine.spread, y.fine.spread])))
+        scales = np.maximum(FINE_SCALES, min(WIDER_BY_NOISE * noise, WIDEST_LAST))
+        close = y.fine.field.refine(close[None], x.fine.points, x.fine.normals, None, scales, fine_freedom, threads)[0]
         motion = pose(nearest_rotation(close[:3, :3]), close[:3, 3] / finer)
         reached(motion, float(scores[0]))
     ended = time.perf_counter()
