@@ -9,7 +9,7 @@ refine    the best one again, on the fine pieces
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,8 @@ def register_engine(
         y.fine_cell,
         surfaces[0].points,
         surfaces[1].points,
-        views=(x, y),
+        # As the judge sees it, the source has not been moved yet.
+        views=(replace(x, home=x.home @ start), y),
         matches=pairs,
         hypotheses=proposed,
         runner_up=in_users_frame(poses[1], x, y) @ start if len(poses) > 1 else None,
