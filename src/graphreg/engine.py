@@ -21,7 +21,7 @@ from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.search import WIDE, search
 from graphreg.signatures import matches
-from graphreg.views import at_once, clean, in_users_frame, views_of
+from graphreg.views import at_once, clean, in_cells, in_users_frame, views_of
 
 # Widths of the weights, in fine cells, in the steps of the last refinement.
 FINE_SCALES = np.array([1.5, 1.5, 1.0, 1.0, 0.7, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
@@ -105,7 +105,7 @@ def register_engine(
         candidates = search(x.coarse, y.coarse, (x.signatures, y.signatures), freedom, all(free), threads)
         poses, scores, proposed, pairs = candidates.poses, candidates.scores, candidates.proposed, candidates.matches
     else:
-        begun = np.eye(4)[None]
+        begun = in_cells(np.eye(4), x, y)[None]
         poses = y.coarse.field.refine(
             begun, x.coarse.points, x.coarse.normals, None, FROM_INIT_SCALES, freedom, threads
         )
