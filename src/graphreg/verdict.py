@@ -106,7 +106,7 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
         return Verdict(False, 0.0, "not registered: no part of the source lies on the target", evidence, None)
     hold = held(*views, motion, laid, threads)
     if hold is None:
-        return Verdict(False, 0.0, "not registered: the surfaces that meet face away from each other", evidence, None)
+        return Verdict(False, 0.0, "not registered: where the clouds meet, no surfaces face each other", evidence, None)
     rivalry = outcome.scores[1] / outcome.scores[0] if len(outcome.scores) > 1 else outcome.rivalry
     believed = confidence_of(evidence, rivalry)
     confidence = min(believed, MOST_IF_UNDETERMINED) if hold.undetermined else believed
