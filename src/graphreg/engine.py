@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,12 @@ class Settings:
     weights: tuple[Floats | None, Floats | None] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("k", "alpha", "points"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
-        if self.voxel is not None and not 0 < self.voxel < np.inf:
+        for name, kind in (("k", Integral), ("alpha", Real), ("points", Integral)):
+            value = getattr(self, name)
+            if not (isinstance(value, kind) and value > 0):
+                whole = "whole " if kind is Integral else ""
+                raise InputError(f"{name}: expected a positive {whole}number, got {value!r}")
+        if self.voxel is not None and not (isinstance(self.voxel, (int, float, np.number)) and 0 < self.voxel < np.inf):
             raise InputError(f"voxel: expected a positive length, got {self.voxel!r}")
         if self.dof is not None:
             object.__setattr__(self, "dof", _freedoms(self.dof))
@@ -147,8 +150,12 @@ def register_engine(
 
 
 def _freedoms(names: Any) -> tuple[str, ...]:
-    chosen = tuple(names.replace(",", " ").split()) if isinstance(names, str) else tuple(names)
-    if not chosen or any(name not in FREEDOMS for name in chosen):
+    chosen = tuple(names.replace(",", " ").split()) if isinstance(names, str) else names
+    if (
+        not isinstance(chosen, (tuple, list, set, frozenset))
+        or not chosen
+        or any(name not in FREEDOMS for name in chosen)
+    ):
         raise InputError(f"dof: expected some of {', '.join(FREEDOMS)}, got {names!r}")
     if sum(name in chosen for name in FREEDOMS[:3]) == 2:
         raise InputError(f"dof: turns about all axes, one or none are possible, got {names!r}")

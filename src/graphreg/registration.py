@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ class Method:
     run: Callable[..., Outcome]
     line: str
 
+
+# Of weights, the largest to the smallest.
+WIDEST_RATIO = 1e12
 
 METHODS = {
     "graphreg": Method(
@@ -155,6 +159,8 @@ def register(
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if len(cloud) <= chosen.k:
             raise InputError(f"{name}: holds {len(cloud)} finite points, but at least {chosen.k + 1} are needed")
+    if not (isinstance(seed, Integral) and seed >= 0):
+        raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
     start = None if init is None else as_pose(init)
     workers = thread_count(threads)
     found = METHODS[method].run(clouds[0].points, clouds[1].points, chosen, start, seed, workers, callback)
@@ -198,6 +204,9 @@ def _weights(weights: Any, clouds: tuple[Cloud, Cloud]) -> tuple[Floats | None, 
             raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             raise InputError("weights: expected positive numbers")
-        return np.ascontiguousarray(numbers[cloud.kept])
+        # Only their ratios matter. Larger ones would leave nothing of the lighter points' share.
+        if not numbers.max() / WIDEST_RATIO <= numbers.min():
+            raise InputError(f"weights: expected numbers that differ by a factor of at most {WIDEST_RATIO:g}")
+        return np.ascontiguousarray(numbers[cloud.kept] / numbers.max())
 
     return checked(both[0], clouds[0], "source"), checked(both[1], clouds[1], "target")
