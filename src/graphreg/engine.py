@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -52,12 +51,13 @@ class Settings:
     weights: tuple[Floats | None, Floats | None] | None = None
 
     def __post_init__(self) -> None:
-        for name, kind in (("k", Integral), ("alpha", Real), ("points", Integral)):
+        number, whole = (int, float, np.number), (int, np.integer)
+        for name, kinds in (("k", whole), ("alpha", number), ("points", whole)):
             value = getattr(self, name)
-            if not (isinstance(value, kind) and value > 0):
-                whole = "whole " if kind is Integral else ""
-                raise InputError(f"{name}: expected a positive {whole}number, got {value!r}")
-        if self.voxel is not None and not (isinstance(self.voxel, (int, float, np.number)) and 0 < self.voxel < np.inf):
+            if not (isinstance(value, kinds) and value > 0):
+                described = "whole number" if kinds is whole else "number"
+                raise InputError(f"{name}: expected a positive {described}, got {value!r}")
+        if self.voxel is not None and not (isinstance(self.voxel, number) and 0 < self.voxel < np.inf):
             raise InputError(f"voxel: expected a positive length, got {self.voxel!r}")
         if self.dof is not None:
             object.__setattr__(self, "dof", _freedoms(self.dof))
@@ -94,13 +94,21 @@ def register_engine(
     x, y = views_of(surfaces[0], surfaces[1], settings.voxel, settings.dof is not None, threads)
     described = time.perf_counter()
     free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
-    # Where it may shift along all axes, it does not matter what it turns about; turning about the middle is well-posed.
-    pivot = np.zeros(3) if all(free[3:]) else y.home[:3, 3] / y.cell
+    # Where it may shift along all axes across those it turns about, it does not matter which point it turns about;
+    # turning about the middle is well-posed.
+    across = {axis for turn in range(3) if free[turn] for axis in range(3) if axis != turn}
+    pivot = np.zeros(3) if all(free[3 + axis] for axis in across) else y.home[:3, 3] / y.cell
     freedom = _core.Freedom(free, pivot)
     history: list[Iteration] = []
 
+    def in_data(motion: Floats) -> Floats:
+        moved = in_users_frame(motion, x, y)
+        # Other than by rounding it does not shift along the axes that are not free.
+        moved[:3, 3] *= free[3:]
+        return moved @ start
+
     def reached(motion: Floats, score: float) -> bool:
-        now = Iteration(len(history) + 1, in_users_frame(motion, x, y) @ start, -score)
+        now = Iteration(len(history) + 1, in_data(motion), -score)
         history.append(now)
         return callback is not None and bool(callback(now))
 
@@ -128,7 +136,7 @@ def register_engine(
         reached(motion, float(scores[0]))
     ended = time.perf_counter()
     return Outcome(
-        in_users_frame(motion, x, y) @ start,
+        in_data(motion),
         tuple(history),
         {
             "clean": swept - began,
@@ -143,7 +151,7 @@ def register_engine(
         views=(replace(x, home=x.home @ start), y),
         matches=pairs,
         hypotheses=proposed,
-        runner_up=in_users_frame(poses[1], x, y) @ start if len(poses) > 1 else None,
+        runner_up=in_data(poses[1]) if len(poses) > 1 else None,
         scores=tuple(float(score) for score in scores[:2]),
         rivalry=0.0 if init is None else 0.5,
     )
