@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ from graphreg.surfaces import Surface, cell_for, surface_of
 def members(points: Floats, cell: float) -> list[np.ndarray]:
     """The points of each cell, cells in the order of the kernel."""
     order, starts = _core.voxel_cells(points, cell, 1)
-    return [order[begin:end] for begin, end in zip(starts[:-1], starts[1:], strict=True)]
+    return [order[begin:end] for begin, end in pairwise(starts)]
 
 
 def weights_for(points: Floats, seed: int) -> Floats:
