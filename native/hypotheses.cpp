@@ -48,6 +48,9 @@ Motion carried(const Matches& matches, const std::vector<std::size_t>& members, 
         for (int a = 0; a < 3; ++a) x[a] += matches.source[3 * i + a], y[a] += matches.target[3 * i + a];
     const auto count = static_cast<double>(members.size());
     for (int a = 0; a < 3; ++a) x[a] /= count, y[a] /= count;
+    // What cannot be shifted turns about the pivot.
+    if (!freedom.free[3] && !freedom.free[4] && !freedom.free[5])
+        for (int a = 0; a < 3; ++a) x[a] = y[a] = freedom.pivot[a];
     for (const std::size_t i : members)
         for (int a = 0; a < 3; ++a)
             for (int b = 0; b < 3; ++b)

@@ -142,11 +142,12 @@ inline std::array<double, 6> solve(const double (&a)[6][6], const double (&b)[6]
     return x;
 }
 
-// The step (turn about the origin, shift) that solves the equations a x = b (a: the lower triangle) within the freedom.
-inline Motion small_step(const double (&a)[6][6], const double (&b)[6], const Freedom& freedom, Motion motion,
+// The step that solves the equations a x = b (a: the lower triangle; turns about the origin, shifts) within the freedom,
+// after a motion. It turns about where that motion has carried the pivot, so that the pivot is shifted along free axes only.
+inline Motion small_step(const double (&a)[6][6], const double (&b)[6], const Freedom& freedom, const Motion& motion,
                          double& largest) {
-    const auto& c = freedom.pivot;
-    // A turn w about the pivot is a turn w about the origin and a shift c x w: as a matrix, the columns of `carry`.
+    const auto c = motion.moved(freedom.pivot.data());
+    // A turn w about c is a turn w about the origin and a shift c x w: as a matrix, the columns of `carry`.
     const double carry[3][3] = {{0, -c[2], c[1]}, {c[2], 0, -c[0]}, {-c[1], c[0], 0}};
     double m[6][6], turned[6][6], g[6];
     for (int i = 0; i < 6; ++i)
@@ -169,9 +170,9 @@ inline Motion small_step(const double (&a)[6][6], const double (&b)[6], const Fr
     const auto step = solve(m, g, freedom.free);
     largest = 0;
     for (const double entry : step) largest = std::max(largest, std::abs(entry));
-    Motion turn = Motion{}.then({step[0], step[1], step[2], 0, 0, 0});
-    freedom.about_pivot(turn);
-    return motion.then({step[0], step[1], step[2], turn.t[0] + step[3], turn.t[1] + step[4], turn.t[2] + step[5]});
+    const auto carried = Motion{}.then({step[0], step[1], step[2], 0, 0, 0}).turned(c.data());
+    return motion.then({step[0], step[1], step[2], c[0] - carried[0] + step[3], c[1] - carried[1] + step[4],
+                        c[2] - carried[2] + step[5]});
 }
 
 }  // namespace graphreg

@@ -105,3 +105,142 @@ def pair_forces(
         (slack[..., None] * np.abs(offsets)).sum(1),
         slack.sum(1),
     )
+
+
+def cells_of(points: Floats, size: float) -> NDArray[np.int64]:
+    """For each point the number of its cell; cells counted in the order of their keys along no particular curve."""
+    _, which = np.unique(np.floor(points / size).astype(np.int64), axis=0, return_inverse=True)
+    return np.asarray(which.ravel(), np.int64)
+
+
+def cell_moments(points: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+    """Of the points of one cell: the sum of weights, the mean, and the second moments about it, weighted."""
+    mean = weights @ points / weights.sum()
+    arms = points - mean
+    scatter = (arms * weights[:, None]).T @ arms
+    return weights.sum(), mean, scatter[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def pooled_scatter(members: list[Floats], weights: list[Floats]) -> tuple[Floats, float]:
+    """The scatter of the points of several cells about their common mean, and the sum of their weights."""
+    points, share = np.concatenate(members), np.concatenate(weights)
+    arms = points - share @ points / share.sum()
+    return (arms * share[:, None]).T @ arms, float(share.sum())
+
+
+def signature(points: Floats, normals: Floats, own: int, radius: float) -> Floats:
+    """96 numbers, in 255ths, not rounded."""
+    offsets = np.delete(points - points[own], own, axis=0)
+    others, mine = np.delete(normals, own, axis=0), normals[own]
+    length = np.linalg.norm(offsets, axis=1)
+    directions = offsets / length[:, None]
+    signals = np.stack(
+        [directions @ mine, (directions * others).sum(1), others @ mine, (np.cross(mine, directions) * others).sum(1)]
+    )
+    found = np.zeros((3, 4, 8))
+    middles = np.arange(8) * 0.25 - 0.875
+    for shell, (begin, end) in enumerate(((0.0, 0.45), (0.45, 0.72), (0.72, 1.0))):
+        inside = (length > begin * radius) & (length <= end * radius)
+        for number, signal in enumerate(signals[:, inside]):
+            # Linear interpolation between the middles of the bins.
+            parts = np.clip(1 - np.abs(np.clip(signal, -0.875, 0.875)[:, None] - middles) / 0.25, 0, None)
+            found[shell, number] = parts.sum(0) / max(inside.sum(), 1)
+    return 255 * np.sqrt(found.ravel())
+
+
+def compatible(
+    source: Floats, source_normals: Floats, target: Floats, target_normals: Floats, tolerance: float
+) -> NDArray[np.bool_]:
+    """Which matches one motion can carry together: lengths and angles agree, and they are not too near each other."""
+
+    def edges(points: Floats, normals: Floats) -> tuple[Floats, Floats]:
+        offsets = points[None] - points[:, None]
+        length = np.linalg.norm(offsets, axis=-1)
+        directions = offsets / np.where(length > 0, length, 1)[..., None]
+        first = np.einsum("ijk,ik->ij", directions, normals)
+        second = np.einsum("ijk,jk->ij", directions, normals)
+        return length, np.stack([first, second, normals @ normals.T])
+
+    (a, angles), (b, other_angles) = edges(source, source_normals), edges(target, target_normals)
+    agree = (np.abs(a - b) <= tolerance) & (np.minimum(a, b) >= 2 * tolerance)
+    return np.asarray(agree & (np.abs(angles - other_angles) <= 0.35).all(axis=0))
+
+
+def fitted_motion(source: Floats, target: Floats) -> Floats:
+    """The rigid motion of least squares (Kabsch), by singular values."""
+    x, y = source.mean(0), target.mean(0)
+    u, _, vt = np.linalg.svd((target - y).T @ (source - x))
+    turn = u @ np.diag([1, 1, np.linalg.det(u @ vt)]) @ vt
+    motion = np.eye(4)
+    motion[:3, :3], motion[:3, 3] = turn, y - turn @ x
+    return motion
+
+
+def score(
+    near: NDArray[np.int64], moved: Floats, turned: Floats, points: Floats, normals: Floats, reach: float
+) -> float:
+    """How well moved points with turned normals lie on those named (-1: none)."""
+    on = near >= 0
+    squared = ((moved[on] - points[near[on]]) ** 2).sum(1)
+    facing = (turned[on] * normals[near[on]]).sum(1)
+    return float((np.clip(1 - squared / reach**2, 0, None) * np.clip(facing, 0, None)).sum() / len(moved))
+
+
+def normal_equations(
+    near: NDArray[np.int64],
+    moved: Floats,
+    turned: Floats,
+    points: Floats,
+    normals: Floats,
+    weights: Floats,
+    scale: float,
+) -> tuple[Floats, Floats, float, float]:
+    """A, b, the sum of the weights and that of the weighted squared residuals."""
+    on = near >= 0
+    x, n, y, m, importance = moved[on], turned[on], points[near[on]], normals[near[on]], weights[on]
+    cosine = (n * m).sum(1)
+    squared = ((x - y) ** 2).sum(1)
+    common = n + m
+    with np.errstate(invalid="ignore", divide="ignore"):
+        common = common / np.linalg.norm(common, axis=1, keepdims=True)
+        weight = importance * np.clip(1 - squared / (8 * scale**2), 0, None) ** 4 / (1 - cosine + 0.02)
+    weight, common = np.where(cosine > 0, weight, 0), np.where((cosine > 0)[:, None], common, 0)
+    rows = np.column_stack([np.cross((x + y) / 2, common), common])
+    residual = ((x - y) * common).sum(1)
+    return (rows * weight[:, None]).T @ rows, -(weight * residual) @ rows, weight.sum(), weight @ residual**2
+
+
+def turn_of(vector: Floats) -> Floats:
+    """The matrix exponential of the cross product, by its series."""
+    x, y, z = vector
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    term = total = np.eye(3)
+    for power in range(1, 30):
+        term = term @ cross / power
+        total = total + term
+    return total
+
+
+def named(points: Floats, places: Floats) -> NDArray[np.int64]:
+    """What the cell of each place names: of the points at most two cells away, the nearest to the cell's middle."""
+    low = points.min(axis=0) - 3
+    cells, own = np.floor(places - low), np.floor(points - low)
+    near = (np.abs(cells[:, None] - own[None]) <= 2).all(axis=-1)
+    squared = np.where(near, squared_distances(cells + low + 0.5, points), np.inf)
+    return np.asarray(np.where(near.any(axis=1), squared.argmin(axis=1), -1))
+
+
+def step_after(motion: Floats, equations: tuple[Floats, Floats], free: NDArray[np.bool_], pivot: Floats) -> Floats:
+    """The motion after one step: the equations solved for turns about the moved pivot and shifts, as far as free."""
+    a, b = equations
+    x, y, z = centre = motion[:3, :3] @ pivot + motion[:3, 3]
+    carry = np.eye(6)
+    carry[3:, :3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
+    a, b = (carry.T @ a @ carry)[np.ix_(free, free)], (carry.T @ b)[free]
+    step = np.zeros(6)
+    # The trace that keeps directions from running away which nothing holds.
+    step[free] = np.linalg.solve(a + 1e-6 * a.diagonal().max() * np.eye(len(a)), b)
+    turn = turn_of(step[:3])
+    after = np.eye(4)
+    after[:3, :3], after[:3, 3] = turn, centre - turn @ centre + step[3:]
+    return np.asarray(after @ motion)

@@ -9,7 +9,7 @@ refine    the best one again, on the fine pieces
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.search import WIDE, search
 from graphreg.signatures import matches
-from graphreg.views import at_once, clean, in_users_frame, views_of
+from graphreg.views import at_once, clean, in_cells, in_users_frame, views_of
 
 # Widths of the weights, in fine cells, in the steps of the last refinement; where points lie far off their planes, they
 # stay wider: so many times that, and at most so wide.
@@ -53,10 +53,13 @@ class Settings:
     weights: tuple[Floats | None, Floats | None] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("k", "alpha", "points"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
-        if self.voxel is not None and not 0 < self.voxel < np.inf:
+        number, whole = (int, float, np.number), (int, np.integer)
+        for name, kinds in (("k", whole), ("alpha", number), ("points", whole)):
+            value = getattr(self, name)
+            if not (isinstance(value, kinds) and value > 0):
+                described = "whole number" if kinds is whole else "number"
+                raise InputError(f"{name}: expected a positive {described}, got {value!r}")
+        if self.voxel is not None and not (isinstance(self.voxel, number) and 0 < self.voxel < np.inf):
             raise InputError(f"voxel: expected a positive length, got {self.voxel!r}")
         if self.dof is not None:
             object.__setattr__(self, "dof", _freedoms(self.dof))
@@ -93,13 +96,21 @@ def register_engine(
     x, y = views_of(surfaces[0], surfaces[1], settings.voxel, settings.dof is not None, threads)
     described = time.perf_counter()
     free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
-    # Where it may shift along all axes, it does not matter what it turns about; turning about the middle is well-posed.
-    pivot = np.zeros(3) if all(free[3:]) else y.home[:3, 3] / y.cell
+    # Where it may shift along all axes across those it turns about, it does not matter which point it turns about;
+    # turning about the middle is well-posed.
+    across = {axis for turn in range(3) if free[turn] for axis in range(3) if axis != turn}
+    pivot = np.zeros(3) if all(free[3 + axis] for axis in across) else y.home[:3, 3] / y.cell
     freedom = _core.Freedom(free, pivot)
     history: list[Iteration] = []
 
+    def in_data(motion: Floats) -> Floats:
+        moved = in_users_frame(motion, x, y)
+        # Other than by rounding it does not shift along the axes that are not free.
+        moved[:3, 3] *= free[3:]
+        return moved @ start
+
     def reached(motion: Floats, score: float) -> bool:
-        now = Iteration(len(history) + 1, in_users_frame(motion, x, y) @ start, -score)
+        now = Iteration(len(history) + 1, in_data(motion), -score)
         history.append(now)
         return callback is not None and bool(callback(now))
 
@@ -107,7 +118,7 @@ def register_engine(
         candidates = search(x.coarse, y.coarse, (x.signatures, y.signatures), freedom, all(free), threads)
         poses, scores, proposed, pairs = candidates.poses, candidates.scores, candidates.proposed, candidates.matches
     else:
-        begun = np.eye(4)[None]
+        begun = in_cells(np.eye(4), x, y)[None]
         poses = y.coarse.field.refine(
             begun, x.coarse.points, x.coarse.normals, None, FROM_INIT_SCALES, freedom, threads
         )
@@ -127,7 +138,7 @@ def register_engine(
         reached(motion, float(scores[0]))
     ended = time.perf_counter()
     return Outcome(
-        in_users_frame(motion, x, y) @ start,
+        in_data(motion),
         tuple(history),
         {
             "clean": swept - began,
@@ -138,18 +149,23 @@ def register_engine(
         y.fine_cell,
         surfaces[0].points,
         surfaces[1].points,
-        views=(x, y),
+        # As the judge sees it, the source has not been moved yet.
+        views=(replace(x, home=x.home @ start), y),
         matches=pairs,
         hypotheses=proposed,
-        runner_up=in_users_frame(poses[1], x, y) @ start if len(poses) > 1 else None,
+        runner_up=in_data(poses[1]) if len(poses) > 1 else None,
         scores=tuple(float(score) for score in scores[:2]),
         rivalry=0.0 if init is None else 0.5,
     )
 
 
 def _freedoms(names: Any) -> tuple[str, ...]:
-    chosen = tuple(names.replace(",", " ").split()) if isinstance(names, str) else tuple(names)
-    if not chosen or any(name not in FREEDOMS for name in chosen):
+    chosen = tuple(names.replace(",", " ").split()) if isinstance(names, str) else names
+    if (
+        not isinstance(chosen, (tuple, list, set, frozenset))
+        or not chosen
+        or any(name not in FREEDOMS for name in chosen)
+    ):
         raise InputError(f"dof: expected some of {', '.join(FREEDOMS)}, got {names!r}")
     if sum(name in chosen for name in FREEDOMS[:3]) == 2:
         raise InputError(f"dof: turns about all axes, one or none are possible, got {names!r}")

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ class Method:
     line: str
 
 
+# Of weights, the largest to the smallest.
+WIDEST_RATIO = 1e12
+
 METHODS = {
     "graphreg": Method(
         EngineSettings(), register_engine, "our own: from any starting pose, matched signatures and annealed surfaces"
@@ -56,7 +60,7 @@ class Result:
     overlap         share of the source that lies on the target
     inlier_rmse     of that part, the distance to the target's surface, in the unit of the data; NaN where there is none
     covariance      (6, 6) of the pose: turns about the x, y, z axes through `centre` (radians), then shifts along them
-                    (unit of the data), both made after the motion, in the target's frame; None without overlap
+                    (unit of the data), both made after the motion, in the target's frame; None where they do not meet
     centre          (3,) in the target's frame, the middle of the part that overlaps
     undetermined    what the source could do without leaving the target's surface, in words
     hypotheses      how many poses were proposed
@@ -146,15 +150,17 @@ def register(
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
     clouds = as_cloud(source, "source"), as_cloud(target, "target")
     chosen = METHODS[method].settings
-    if "weights" in settings:
-        settings["weights"] = _weights(settings["weights"], clouds)
     known = {field.name for field in fields(chosen)}
     if unknown := settings.keys() - known:
         raise InputError(f"{min(unknown)}: no setting of {method}, which has {', '.join(sorted(known))}")
+    if "weights" in settings:
+        settings["weights"] = _weights(settings["weights"], clouds)
     chosen = replace(chosen, **settings)
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if len(cloud) <= chosen.k:
             raise InputError(f"{name}: holds {len(cloud)} finite points, but at least {chosen.k + 1} are needed")
+    if not (isinstance(seed, Integral) and seed >= 0):
+        raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
     start = None if init is None else as_pose(init)
     workers = thread_count(threads)
     found = METHODS[method].run(clouds[0].points, clouds[1].points, chosen, start, seed, workers, callback)
@@ -190,11 +196,17 @@ def _weights(weights: Any, clouds: tuple[Cloud, Cloud]) -> tuple[Floats | None, 
     def checked(values: Any, cloud: Cloud, name: str) -> Floats | None:
         if values is None:
             return None
-        numbers = np.asarray(values, np.float64)
+        try:
+            numbers = np.asarray(values, np.float64)
+        except (TypeError, ValueError) as problem:
+            raise InputError(f"weights: expected numbers for the {name}, got {type(values).__name__}") from problem
         if numbers.shape != cloud.kept.shape:
             raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
             raise InputError("weights: expected positive numbers")
-        return np.ascontiguousarray(numbers[cloud.kept])
+        # Only their ratios matter. Larger ones would leave nothing of the lighter points' share.
+        if not numbers.max() / WIDEST_RATIO <= numbers.min():
+            raise InputError(f"weights: expected numbers that differ by a factor of at most {WIDEST_RATIO:g}")
+        return np.ascontiguousarray(numbers[cloud.kept] / numbers.max())
 
     return checked(both[0], clouds[0], "source"), checked(both[1], clouds[1], "target")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphreg import _core
 from graphreg.clouds import Floats
+from graphreg.errors import InputError
 
 # Cells whose points together make the plane through a cell.
 NEIGHBOURS = 10
@@ -46,6 +47,13 @@ class Surface:
 
 def surface_of(points: Floats, cell: float, weights: Floats | None = None, threads: int = 1) -> Surface:
     """The surface of a cloud at one resolution."""
+    extent = float(np.ptp(points, axis=0).max())
+    # Compared by a product: the quotient may be too large for a float.
+    if extent >= cell * (2**_core.VOXEL_BITS - 1):
+        raise InputError(
+            f"voxel: {cell:g} would cut the cloud's extent of {extent:g} into more than {2**_core.VOXEL_BITS} cells; "
+            "take a larger one"
+        )
     scaled = points / cell
     order, starts = _core.voxel_cells(scaled, 1.0, threads)
     sums, means, moments = _core.cell_moments(scaled, weights, order, starts, threads)

@@ -107,6 +107,8 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     if not evidence.overlap:
         return Verdict(False, 0.0, "not registered: no part of the source lies on the target", evidence, None)
     hold = held(*views, motion, laid, threads)
+    if hold is None:
+        return Verdict(False, 0.0, "not registered: where the clouds meet, no surfaces face each other", evidence, None)
     rivalry = outcome.scores[1] / outcome.scores[0] if len(outcome.scores) > 1 else outcome.rivalry
     believed = confidence_of(evidence, rivalry)
     confidence = min(believed, MOST_IF_UNDETERMINED) if hold.undetermined else believed
@@ -132,13 +134,18 @@ def confidence_of(evidence: Evidence, rivalry: float) -> float:
     return float(1 / (1 + np.exp(-np.dot(LOGIT, known))))
 
 
-def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 1) -> Hold:
-    """What the normal equations at the pose say: which small motions would part the surfaces, and which would not."""
+def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 1) -> Hold | None:
+    """What the normal equations at the pose say: which small motions would part the surfaces, and which would not.
+
+    None where no pieces of the surfaces face each other.
+    """
     cell = target.fine_cell
     close = _in_fine_cells(motion, target)
     information, _, weight, squared = target.fine.field.equations(
         close, source.fine.points, source.fine.normals, None, LAST_SCALE, threads
     )
+    if not weight > 0:
+        return None
     on_it = transform(close, source.fine.points[laid])
     centre = on_it.mean(axis=0)
     radius = float(np.sqrt(((on_it - centre) ** 2).sum(axis=1).mean())) or 1.0

@@ -46,28 +46,48 @@ def test_matrix_and_aligned_scan_are_written(folder: Path) -> None:
 
 
 def test_json_is_the_whole_result(folder: Path) -> None:
-    done = register_command("source.ply", "target.ply", "--json", "--seed", 3, "--iterations", 60, cwd=folder)
+    clouds = [graphreg.read(folder / name) for name in ("source.ply", "target.ply")]
+    done = register_command("source.ply", "target.ply", "--json", "--voxel", 0.002, "--dof", "rz,x y,z", cwd=folder)
     said = graphreg.Result.from_json(done.stdout)
-    same = graphreg.register(
-        graphreg.read(folder / "source.ply"), graphreg.read(folder / "target.ply"), seed=3, max_iterations=60
-    )
+    same = graphreg.register(*clouds, voxel=0.002, dof=("rz", "x", "y", "z"))
+    assert np.array_equal(said.transformation, same.transformation)
+    assert (said.settings["voxel"], said.settings["dof"]) == (0.002, ["rz", "x", "y", "z"])
+    published = ("--method", "graphreg-paper", "--json", "--seed", 3, "--iterations", 60)
+    done = register_command("source.ply", "target.ply", *published, cwd=folder)
+    said = graphreg.Result.from_json(done.stdout)
+    same = graphreg.register(*clouds, method="graphreg-paper", seed=3, max_iterations=60)
     assert np.array_equal(said.transformation, same.transformation)
     assert len(said.history) == 60
 
 
 def test_init_and_method(folder: Path) -> None:
     np.savetxt(folder / "init.txt", TURNED)
-    done = register_command("source.ply", "target.ply", "--init", "init.txt", "--method", "pipl", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    said = graphreg.Result.from_json(done.stdout)
-    assert said.method == "pipl"
-    assert angular_error(said.transformation, TURNED) < 1
+    for method in ("graphreg", "pipl"):
+        done = register_command(
+            "source.ply", "target.ply", "--init", "init.txt", "--method", method, "--json", cwd=folder
+        )
+        assert done.returncode == 0, done.stderr
+        said = graphreg.Result.from_json(done.stdout)
+        assert said.method == method
+        assert angular_error(said.transformation, TURNED) < 1
 
 
 def test_a_registration_that_fails_is_exit_status_1(folder: Path) -> None:
     done = register_command("other.ply", "target.ply", cwd=folder)
     assert done.returncode == 1
     assert done.stdout.startswith("not registered: ")
+
+
+def test_what_the_surfaces_leave_open_is_told(folder: Path) -> None:
+    """A patch of a sphere can turn about any axis."""
+    directions = np.random.default_rng(0).normal(size=(5000, 3))
+    sphere = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    graphreg.write(folder / "ball.ply", sphere)
+    graphreg.write(folder / "moved_ball.ply", transform(TURNED, sphere))
+    done = register_command("ball.ply", "moved_ball.ply", cwd=folder)
+    assert done.returncode == 1
+    assert "(confidence 0." in done.stdout
+    assert "\nundetermined: turn about any axis\n" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -77,7 +97,10 @@ def test_a_registration_that_fails_is_exit_status_1(folder: Path) -> None:
         (("nothing.ply", "target.ply"), "nothing.ply: No such file"),
         (("source.ply", "target.ply", "--method", "magic"), "expected one of"),
         (("source.ply", "target.ply", "--init", "source.ply"), "source.ply: holds no matrix"),
-        (("source.ply", "target.ply", "--iterations", "0"), "max_iterations"),
+        (("source.ply", "target.ply", "--iterations", "60"), "max_iterations: no setting of graphreg"),
+        (("source.ply", "target.ply", "--iterations", "0", "--method", "pipl"), "max_iterations: expected"),
+        (("source.ply", "target.ply", "--dof", "up"), "dof: expected some of"),
+        (("source.ply", "target.ply", "--voxel", "0"), "voxel: expected a positive length"),
     ],
 )
 def test_bad_input_is_exit_status_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:

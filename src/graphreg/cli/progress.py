@@ -26,6 +26,23 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
+@contextmanager
+def steps(what: str) -> Iterator[Callable[[int], None]]:
+    """A sign of life for work whose steps are few or of unknown number: call it with the number of each step."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}, step {task.completed}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task(what, total=None)
+
+        def show(number: int) -> None:
+            bars.update(task, completed=number)
+
+        yield show
+
+
 def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """A bar over a known number of items."""
     from rich.console import Console

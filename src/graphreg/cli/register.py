@@ -14,16 +14,27 @@ def register(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write the 4x4 matrix here: x_target = T x_source.")
     ] = None,
-    method: Annotated[str, typer.Option(help="graphreg-paper or pipl.")] = "graphreg-paper",
-    init: Annotated[Path | None, typer.Option(help="A file with a 4x4 matrix to start from.")] = None,
-    iterations: Annotated[int, typer.Option(help="Iterations of adaptive annealing.")] = 100,
-    voxel: Annotated[float | None, typer.Option(help="Side of a cell, in the unit of the scans.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the particles drawn: the same seed, the same answer.")] = 0,
+    method: Annotated[
+        str, typer.Option(help="graphreg finds the pose from any start; graphreg-paper and pipl need a good one.")
+    ] = "graphreg",
+    init: Annotated[
+        Path | None, typer.Option(help="A file with a 4x4 matrix to start from; graphreg then only refines it.")
+    ] = None,
+    voxel: Annotated[
+        float | None, typer.Option(help="Side of a cell, in the unit of the scans; by default one that suits them.")
+    ] = None,
+    dof: Annotated[
+        str | None, typer.Option(help="What the motion may do, some of rx,ry,rz,x,y,z; by default all. Only graphreg.")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Iterations of annealing. Only graphreg-paper and pipl.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of what is drawn at random: the same seed, the same answer.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
     save_aligned: Annotated[Path | None, typer.Option(help="Write the moved source here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
 ) -> None:
-    """Find the rigid motion that lays SOURCE on TARGET, from poses that are within some 45 degrees of each other.
+    """Find the rigid motion that lays SOURCE on TARGET, and tell whether it can be trusted.
 
     Exit status: 0 registered, 1 not registered, 2 bad input.
 
@@ -31,12 +42,13 @@ def register(
     Examples:
       graphreg register source.ply target.ply -o T.txt
       graphreg register a.laz b.laz --save-aligned moved.laz --json
+      graphreg register level.e57 ground.e57 --dof rz,x,y,z
     """
     from dataclasses import replace
 
     import numpy as np
 
-    from graphreg.cli.progress import reading
+    from graphreg.cli.progress import reading, steps
     from graphreg.errors import FileError
     from graphreg.files import read_cloud, write
     from graphreg.outcomes import Iteration
@@ -53,10 +65,11 @@ def register(
         moving = read_cloud(source, progress=show)
     with reading(target.name) as show:
         fixed = read_cloud(target, progress=show)
-    with reading("registering") as show:
+    chosen = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
+    with steps("registering") as step:
 
         def watch(now: Iteration) -> None:
-            show(now.number, iterations)
+            step(now.number)
 
         result = find(
             moving.points,
@@ -66,8 +79,7 @@ def register(
             seed=seed,
             threads=threads,
             callback=watch,
-            max_iterations=iterations,
-            voxel=voxel,
+            **{name: value for name, value in chosen.items() if value is not None},
         )
     if out is not None:
         np.savetxt(out, result.transformation, fmt="%.17g")
@@ -77,8 +89,10 @@ def register(
         typer.echo(result.to_json())
     else:
         typer.echo(f"{result.reason} (confidence {result.confidence:.2f})")
-        typer.echo(f"distance to the target: {result.inlier_rmse:.4g}; {len(result.history)} iterations of {method}")
-        typer.echo(f"time: {result.timings['total']:.2f} s, of that {result.timings['register']:.2f} s registration")
+        typer.echo(f"undetermined: {'; '.join(result.undetermined) or 'nothing'}")
+        typer.echo(f"distance to the target: {result.inlier_rmse:.4g}")
+        stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
+        typer.echo(f"time: {result.timings['total']:.2f} s ({stages})")
         typer.echo("x_target = T x_source, T =")
         for row in result.transformation:
             typer.echo("  " + " ".join(f"{value:15.9f}" for value in row))

@@ -1,0 +1,141 @@
+"""Clouds as pieces of surface: cells, their moments, the planes through them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphreg
+import twins
+from drawn import Floats, clouds, make_cloud, make_motion, seeds
+from graphreg import _core
+from graphreg.poses import transform
+from graphreg.surfaces import Surface, cell_for, surface_of
+
+
+def members(points: Floats, cell: float) -> list[np.ndarray]:
+    """The points of each cell, cells in the order of the kernel."""
+    order, starts = _core.voxel_cells(points, cell, 1)
+    return [order[begin:end] for begin, end in pairwise(starts)]
+
+
+def weights_for(points: Floats, seed: int) -> Floats:
+    return np.random.default_rng(seed).uniform(0.1, 3.0, len(points))
+
+
+@given(clouds, st.floats(0.02, 0.5), seeds, st.booleans())
+def test_moments_of_cells(points: Floats, share: float, seed: int, weighted: bool) -> None:
+    points = points / np.ptp(points)
+    weights = weights_for(points, seed) if weighted else None
+    order, starts = _core.voxel_cells(points, share, 1)
+    sums, means, moments = _core.cell_moments(points, weights, order, starts, 1)
+    for cell, rows in enumerate(members(points, share)):
+        expected = twins.cell_moments(points[rows], np.ones(len(rows)) if weights is None else weights[rows])
+        for found, twin in zip((sums[cell], means[cell], moments[cell]), expected, strict=True):
+            np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-13 * expected[0])
+
+
+@given(clouds, st.floats(0.02, 0.3), seeds)
+def test_planes_go_through_all_points_of_a_cell_and_its_neighbours(points: Floats, share: float, seed: int) -> None:
+    points, weights = points / np.ptp(points) / share, weights_for(points, seed)
+    surface = surface_of(points, 1.0, weights)
+    rows = members(points, 1.0)
+    for cell, around in enumerate(surface.neighbours):
+        pooled = [rows[other] for other in (cell, *around)]
+        scatter, total = twins.pooled_scatter([points[r] for r in pooled], [weights[r] for r in pooled])
+        values, vectors = np.linalg.eigh(scatter)
+        trace = max(values.sum(), np.finfo(float).tiny)
+        # The smallest eigenvalue is known to rounding of the trace, its root to that root.
+        assert abs(surface.spread[cell] ** 2 - max(values[0], 0) / total) <= 1e-12 * trace / total
+        if (values[1] - values[0]) / trace > 1e-4:
+            assert abs(np.linalg.norm(surface.normals[cell]) - 1) < 1e-12
+            # A relative error of the scatter of a few u turns the vector by that over the gap.
+            assert abs(surface.normals[cell] @ vectors[:, 0]) > 1 - 1e-9
+
+
+@given(clouds, st.floats(0.05, 1), seeds)
+def test_a_surface_holds_its_points(points: Floats, share: float, seed: int) -> None:
+    cell = share * float(np.ptp(points))
+    weights = weights_for(points, seed)
+    surface = surface_of(points, cell, weights)
+    assert len(surface) == len(np.unique(twins.cells_of(points / cell, 1.0)))
+    np.testing.assert_allclose(surface.weights.sum(), weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        surface.weights @ surface.points * cell, weights @ points, atol=1e-11 * np.abs(points).sum()
+    )
+    assert surface.neighbours.shape == (len(surface), min(10, len(surface) - 1))
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    points = make_cloud("surface", 20_000, 3)
+    weights = weights_for(points, 0)
+
+    def parts(threads: int) -> list[bytes]:
+        surface = surface_of(points, 0.03, weights, threads)
+        fields = (surface.points, surface.normals, surface.weights, surface.spread, surface.neighbours)
+        return [part.tobytes() for part in fields]
+
+    assert parts(1) == parts(2) == parts(5)
+
+
+def test_weights_are_how_often_a_point_counts() -> None:
+    points = make_cloud("box", 500, 1)
+    times = np.random.default_rng(0).integers(1, 4, len(points))
+    weighted, repeated = surface_of(points, 0.3, times.astype(float)), surface_of(np.repeat(points, times, axis=0), 0.3)
+    np.testing.assert_allclose(weighted.points, repeated.points, atol=1e-12)
+    np.testing.assert_allclose(weighted.weights, repeated.weights)
+    np.testing.assert_allclose(weighted.spread, repeated.spread, atol=1e-7)
+
+
+def test_normals_of_a_plane() -> None:
+    rng = np.random.default_rng(0)
+    flat = np.column_stack([rng.uniform(-1, 1, (4000, 2)), np.zeros(4000)])
+    motion = make_motion(4, 10.0)
+    surface = surface_of(transform(motion, flat), 0.07)
+    np.testing.assert_allclose(np.abs(surface.normals @ motion[:3, 2]), 1, atol=1e-12)
+    assert surface.spread.max() < 1e-6
+
+
+def test_a_line_has_no_plane() -> None:
+    surface = surface_of(np.outer(np.linspace(0, 1, 500), [1.0, 0, 0]), 0.02)
+    assert not surface.normals.any()
+
+
+@given(clouds, st.floats(1e-3, 0.5), st.integers(1, 12))
+def test_cells_that_are_occupied(points: Floats, share: float, levels: int) -> None:
+    size = share * float(np.ptp(points))
+    counts = _core.occupied_cells(points, size, levels)
+    # Cells of twice the size are counted from the lowest one.
+    cells = np.floor(points / size)
+    cells -= cells.min(axis=0)
+    assert counts.tolist() == [len(np.unique(np.floor(cells / 2**level), axis=0)) for level in range(levels)]
+
+
+@pytest.mark.parametrize("kind", ["surface", "box"])
+def test_the_side_that_gives_so_many_cells(kind: str) -> None:
+    """Between powers of two the count is taken from a power law, which surfaces keep to within a fifth.
+
+    Turned, since a face that lies along a border between cells fills those on both sides.
+    """
+    points = transform(make_motion(2, 0.0), make_cloud(kind, 12_000, 0))
+    for wanted, side in zip((300, 600, 1200), cell_for(points, 300, 600, 1200), strict=True):
+        assert 0.8 < len(surface_of(points, side)) / wanted < 1.25
+
+
+@given(clouds, st.lists(st.integers(0, 39), max_size=60))
+def test_each_point_once(points: Floats, repeated: list[int]) -> None:
+    points = np.vstack([points, points[repeated]]) * np.where(np.arange(3) == 1, 0.0, 1.0)
+    points[::2, 1] = -0.0
+    kept = _core.distinct(points)
+    expected = np.sort(np.unique(points + 0.0, axis=0, return_index=True)[1])
+    assert np.array_equal(kept, expected)
+
+
+def test_cells_too_small_to_be_counted() -> None:
+    with pytest.raises(graphreg.InputError, match="^voxel: 1e-09 would cut the cloud's extent of .* a larger one"):
+        surface_of(make_cloud("box", 100, 0), 1e-9)
+    assert isinstance(surface_of(make_cloud("box", 100, 0), 1e9), Surface)
