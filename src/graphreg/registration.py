@@ -12,6 +12,7 @@ import numpy as np
 
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
+from graphreg.methods import RIVALS
 from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import as_pose
 from graphreg.published import PIPL, Settings, register_published
@@ -39,6 +40,7 @@ METHODS = {
     "pipl": Method(
         PIPL, register_published, "the physics baseline: gravity between unit masses, plain annealing; local"
     ),
+    **{name: Method(*rival) for name, rival in RIVALS.items()},
 }
 
 

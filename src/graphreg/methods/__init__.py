@@ -1,0 +1,29 @@
+"""The methods that the paper compares with, one file each, all behind one signature.
+
+Each has frozen settings and a function
+
+    register_name(source, target, settings, init, seed, threads, callback) -> Outcome
+
+for finite (N, 3) arrays with more than ten points. docs/methods.md compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphreg.methods.fricp import FricpSettings, register_fricp
+from graphreg.methods.icp import IcpSettings, register_icp
+from graphreg.methods.icp_kn import IcpKnSettings, register_icp_kn
+from graphreg.methods.icp_kp import IcpKpSettings, register_icp_kp
+from graphreg.methods.tricp import TricpSettings, register_tricp
+from graphreg.outcomes import Outcome
+
+RIVALS: dict[str, tuple[Any, Callable[..., Outcome], str]] = {
+    "icp": (IcpSettings(), register_icp, "nearest points, laid on each other in turns (Besl, McKay); local"),
+    "icp-kp": (IcpKpSettings(), register_icp_kp, "ICP in a fixed number of steps (Kjer, Wilm); local"),
+    "icp-kn": (IcpKnSettings(), register_icp_kn, "ICP to the planes of the target (Kjer, Wilm); local"),
+    "tricp": (TricpSettings(), register_tricp, "ICP on the closest share of the pairs (Chetverikov et al.); local"),
+    "fricp": (FricpSettings(), register_fricp, "ICP with Welsch's function, accelerated (Zhang et al.); local"),
+}
+"""Name -> settings with their defaults, how it runs, a line for people."""
