@@ -25,6 +25,7 @@ NB_MODULE(_core, module) {
         }
     });
     graphreg::bind_alignment(module);
+    graphreg::bind_mixtures(module);
     graphreg::bind_neighbours(module);
     graphreg::bind_pairs(module);
     graphreg::bind_parsing(module);

@@ -109,3 +109,17 @@ def sum_plane_pairs(
     reach: float,
     threads: int,
 ) -> _Floats: ...
+def gaussian_weights(
+    points: NDArray[np.float32],
+    others: NDArray[np.float32],
+    mass: NDArray[np.float32],
+    width: float,
+    threads: int,
+) -> _Floats: ...
+def gaussian_forces(
+    points: NDArray[np.float32],
+    others: NDArray[np.float32],
+    mass: NDArray[np.float32],
+    width: float,
+    threads: int,
+) -> tuple[_Floats, _Floats]: ...

@@ -16,10 +16,10 @@ from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 TURNED = pose(rotation_from_vector(np.radians([4.0, -6.0, 5.0])), [0.01, -0.01, 0.005])
 
-# In double precision the answer is exact to rounding. The sums over all pairs are in single precision: each coordinate
-# is off by up to 2^-24 of the cloud's size, and so may the whole be.
-EXACT = {"icp", "icp-kp", "icp-kn", "tricp", "fricp", "fgr", "teaser", "super4pcs"}
-DOUBLE, SINGLE = 1e-10, 2.0**-22
+# How exactly an exact copy is found, as a share of its size. In double precision: to rounding. CPD and ECM sum over
+# all pairs in single precision, where each coordinate is off by up to 2^-24. GMM compares values of such a sum, and a
+# motion by d changes it by the square of d over the width: 2^-12 of the width is not seen.
+EXACT = dict.fromkeys(RIVALS, 1e-10) | {"cpd": 2.0**-22, "ecm": 2.0**-22, "gmm": 2.0**-12 * 0.02}
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,7 @@ def test_an_exact_copy_is_found_to_numerical_precision(
     body: np.ndarray, source: np.ndarray, method: str, found: graphreg.Result
 ) -> None:
     size = np.ptp(body, axis=0).max()
-    slack = DOUBLE if method in EXACT else SINGLE
-    assert rmsd(found.transformation, TURNED, source) < slack * size
+    assert rmsd(found.transformation, TURNED, source) < EXACT[method] * size
     assert found.success
     assert found.overlap == 1
 
@@ -84,8 +83,7 @@ def test_moving_both_moves_the_answer_with_them(
     moved = graphreg.register(transform(along, source), transform(along, body), method=method, voxel=0)
     back = inverse(along) @ moved.transformation @ along
     rounding = 2.0**-50 * distance
-    slack = (DOUBLE if method in EXACT else SINGLE) * np.ptp(body, axis=0).max()
-    assert rmsd(back, TURNED, source) < slack + 10 * rounding
+    assert rmsd(back, TURNED, source) < EXACT[method] * np.ptp(body, axis=0).max() + 10 * rounding
 
 
 def test_a_callback_can_stop_it(body: np.ndarray, source: np.ndarray, method: str) -> None:
@@ -136,12 +134,10 @@ def test_every_method_is_listed_with_a_line(method: str) -> None:
     assert "\n" not in line
 
 
-def falls(energies: list[float], slack: float = 1e-12) -> bool:
-    return all(after <= before * (1 + slack) for before, after in pairwise(energies))
-
-
-@pytest.mark.parametrize("name", [name for name in ("icp", "icp-kp", "cpd") if name in RIVALS])
-def test_the_objective_never_rises(name: str) -> None:
+@pytest.mark.parametrize(("name", "rounding"), [("icp", 1e-12), ("icp-kp", 1e-12), ("cpd", 2.0**-20)])
+def test_the_objective_never_rises(name: str, rounding: float) -> None:
     pair = synthetic.pair("hare", 20.0, points=4000)
     result = graphreg.register(pair.source, pair.target, method=name)
-    assert falls([step.energy for step in result.history])
+    energies = [step.energy for step in result.history]
+    assert len(energies) > 10
+    assert all(after <= before + rounding * abs(before) for before, after in pairwise(energies))

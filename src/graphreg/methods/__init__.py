@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphreg.methods.cpd import CpdSettings, register_cpd
+from graphreg.methods.ecm import EcmSettings, register_ecm
 from graphreg.methods.fricp import FricpSettings, register_fricp
+from graphreg.methods.gmm import GmmSettings, register_gmm
 from graphreg.methods.icp import IcpSettings, register_icp
 from graphreg.methods.icp_kn import IcpKnSettings, register_icp_kn
 from graphreg.methods.icp_kp import IcpKpSettings, register_icp_kp
@@ -25,5 +28,8 @@ RIVALS: dict[str, tuple[Any, Callable[..., Outcome], str]] = {
     "icp-kn": (IcpKnSettings(), register_icp_kn, "ICP to the planes of the target (Kjer, Wilm); local"),
     "tricp": (TricpSettings(), register_tricp, "ICP on the closest share of the pairs (Chetverikov et al.); local"),
     "fricp": (FricpSettings(), register_fricp, "ICP with Welsch's function, accelerated (Zhang et al.); local"),
+    "gmm": (GmmSettings(), register_gmm, "L2 distance of two Gaussian mixtures, coarse to fine (Jian, Vemuri); local"),
+    "cpd": (CpdSettings(), register_cpd, "the source as a Gaussian mixture, fitted by EM (Myronenko, Song); local"),
+    "ecm": (EcmSettings(), register_ecm, "a Gaussian mixture with a full covariance, by ECM (Horaud et al.); local"),
 }
 """Name -> settings with their defaults, how it runs, a line for people."""
