@@ -25,6 +25,8 @@ NB_MODULE(_core, module) {
         }
     });
     graphreg::bind_alignment(module);
+    graphreg::bind_cliques(module);
+    graphreg::bind_features(module);
     graphreg::bind_mixtures(module);
     graphreg::bind_neighbours(module);
     graphreg::bind_pairs(module);

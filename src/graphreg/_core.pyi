@@ -123,3 +123,16 @@ def gaussian_forces(
     width: float,
     threads: int,
 ) -> tuple[_Floats, _Floats]: ...
+def feature_histograms(
+    points: _Floats,
+    normals: _Floats,
+    offsets: NDArray[np.int64],
+    indices: _Indices,
+    squared: _Floats,
+    most: int,
+    threads: int,
+) -> _Floats: ...
+def nearest_features(features: NDArray[np.float32], queries: NDArray[np.float32], threads: int) -> _Indices: ...
+def largest_consistent_set(
+    source: _Floats, target: _Floats, tolerance: float, branch_limit: int, threads: int
+) -> tuple[_Indices, bool]: ...

@@ -14,11 +14,13 @@ from typing import Any
 
 from graphreg.methods.cpd import CpdSettings, register_cpd
 from graphreg.methods.ecm import EcmSettings, register_ecm
+from graphreg.methods.fgr import FgrSettings, register_fgr
 from graphreg.methods.fricp import FricpSettings, register_fricp
 from graphreg.methods.gmm import GmmSettings, register_gmm
 from graphreg.methods.icp import IcpSettings, register_icp
 from graphreg.methods.icp_kn import IcpKnSettings, register_icp_kn
 from graphreg.methods.icp_kp import IcpKpSettings, register_icp_kp
+from graphreg.methods.teaser import TeaserSettings, register_teaser
 from graphreg.methods.tricp import TricpSettings, register_tricp
 from graphreg.outcomes import Outcome
 
@@ -31,5 +33,11 @@ RIVALS: dict[str, tuple[Any, Callable[..., Outcome], str]] = {
     "gmm": (GmmSettings(), register_gmm, "L2 distance of two Gaussian mixtures, coarse to fine (Jian, Vemuri); local"),
     "cpd": (CpdSettings(), register_cpd, "the source as a Gaussian mixture, fitted by EM (Myronenko, Song); local"),
     "ecm": (EcmSettings(), register_ecm, "a Gaussian mixture with a full covariance, by ECM (Horaud et al.); local"),
+    "fgr": (FgrSettings(), register_fgr, "FPFH matches under Geman-McClure, graduated (Zhou et al.); global"),
+    "teaser": (
+        TeaserSettings(),
+        register_teaser,
+        "FPFH matches, clique, truncated least squares (Yang et al.); global",
+    ),
 }
 """Name -> settings with their defaults, how it runs, a line for people."""

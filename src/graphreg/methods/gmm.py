@@ -68,8 +68,9 @@ def register_gmm(
     callback: Callback | None = None,
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. The energy in the history falls for each width."""
-    from scipy.optimize import minimize
+    from scipy import optimize
 
+    minimize: Any = optimize.minimize  # its stubs know no array of unknown length
     run = Run(source, target, settings.voxel, init, threads, callback)
     unit = unit_of(run.source, run.target)
     whole = [in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target)]
@@ -83,14 +84,14 @@ def register_gmm(
         # Relative to where it begins, so that the optimiser's own limits fit every width.
         first = overlap(at)[0] or 1.0
 
-        relative: Any = partial(_relative, overlap=overlap, first=abs(first))
+        relative = partial(_relative, overlap=overlap, first=abs(first))
 
         def told(at: Floats, overlap: Overlap = overlap) -> None:
             if run.step(back_to_lengths(motion_of(at), unit), overlap(at)[0]):
                 raise _Stopped
 
         try:
-            found: Any = minimize(
+            found = minimize(
                 relative, at, jac=True, method="L-BFGS-B", bounds=BOUNDS, callback=told,
                 options={"maxiter": settings.max_iterations, "ftol": ROUNDING, "gtol": 0.0},
             )  # fmt: skip
