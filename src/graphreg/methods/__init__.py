@@ -20,6 +20,7 @@ from graphreg.methods.gmm import GmmSettings, register_gmm
 from graphreg.methods.icp import IcpSettings, register_icp
 from graphreg.methods.icp_kn import IcpKnSettings, register_icp_kn
 from graphreg.methods.icp_kp import IcpKpSettings, register_icp_kp
+from graphreg.methods.super4pcs import Super4pcsSettings, register_super4pcs
 from graphreg.methods.teaser import TeaserSettings, register_teaser
 from graphreg.methods.tricp import TricpSettings, register_tricp
 from graphreg.outcomes import Outcome
@@ -39,5 +40,6 @@ RIVALS: dict[str, tuple[Any, Callable[..., Outcome], str]] = {
         register_teaser,
         "FPFH matches, clique, truncated least squares (Yang et al.); global",
     ),
+    "super4pcs": (Super4pcsSettings(), register_super4pcs, "congruent sets of four points (Mellado et al.); global"),
 }
 """Name -> settings with their defaults, how it runs, a line for people."""
