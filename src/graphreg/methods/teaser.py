@@ -113,12 +113,9 @@ def rotations(
 
 def truncation_weights(squared: Floats, limit: float, control: float) -> Floats:
     """Weights of graduated non-convexity for squared residuals truncated at `limit`; the larger control, the harder."""
-    between = np.sqrt(limit * control * (control + 1) / np.maximum(squared, np.finfo(float).tiny)) - control
-    return np.where(
-        squared <= limit * control / (control + 1),
-        1.0,
-        np.where(squared >= limit * (control + 1) / control, 0, between),
-    )
+    low, high = limit * control / (control + 1), limit * (control + 1) / control
+    between = np.sqrt(limit * control * (control + 1) / np.maximum(squared, low)) - control
+    return np.where(squared <= low, 1.0, np.where(squared >= high, 0.0, between))
 
 
 def truncated_mean(values: Floats, bound: float) -> float:
