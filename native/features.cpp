@@ -48,7 +48,7 @@ Angles angles_between(const double* at, const double* normal, const double* othe
     }
     Vector v = cross(offset, first);
     const double size = std::sqrt(dot(v, v));
-    if (size == 0) return {0, 0, slope};
+    if (size == 0) return {};
     v = {v.x / size, v.y / size, v.z / size};
     const Vector w = cross(first, v);
     return {std::atan2(dot(w, second), dot(first, second)), dot(v, second), slope};

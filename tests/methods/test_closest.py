@@ -200,14 +200,16 @@ def test_fricp_lowers_its_objective_for_each_scale(body: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("method", "settings", "told"),
     [
-        ("icp", {"max_iterations": 0}, "max_iterations: expected a positive"),
+        ("icp", {"max_iterations": 0}, "max_iterations: expected a whole number from 1 on"),
         ("icp", {"max_distance": -1.0}, "max_distance: expected a positive"),
         ("icp-kp", {"worst_rejection": 1.0}, "worst_rejection: expected a number from 0"),
-        ("icp-kn", {"normal_neighbours": 1}, "normal_neighbours: expected at least 2"),
+        ("icp-kn", {"normal_neighbours": 1}, "normal_neighbours: expected a whole number from 2 on"),
         ("tricp", {"overlap": 1.5}, "overlap: expected a share"),
+        ("icp", {"max_iterations": 2.5}, "max_iterations: expected a whole number"),
+        ("tricp", {"overlap": "most"}, "overlap: expected a share"),
         ("fricp", {"decay": 1.0}, "decay: expected a number from 0"),
     ],
 )
-def test_settings_that_cannot_be_used(body: np.ndarray, method: str, settings: dict[str, float], told: str) -> None:
+def test_settings_that_cannot_be_used(body: np.ndarray, method: str, settings: dict[str, object], told: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{told}"):
         graphreg.register(body, body, method=method, **settings)

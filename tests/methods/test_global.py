@@ -14,6 +14,7 @@ from drawn import make_cloud, make_motion, seeds
 from graphreg import _core
 from graphreg.datasets import synthetic
 from graphreg.methods.fgr import FgrSettings, align_matches
+from graphreg.methods.matches import feature_matches
 from graphreg.methods.run import Run
 from graphreg.methods.super4pcs import (
     PairTable,
@@ -44,6 +45,14 @@ def test_any_starting_pose_will_do(method: str, seed: int) -> None:
     assert angular_error(result.transformation, truth) < 2
     assert rmsd(result.transformation, truth, transform(moved, pair.source)) < 2 * result.settings["voxel"]
     assert result.success
+
+
+def test_the_matches_of_an_exact_copy_are_right(body: np.ndarray) -> None:
+    """Rounding moves a few angles from one bin to the next, and can make another point look more alike."""
+    run = Run(transform(make_motion(1, 1.0), body), body, 0, None, 2, None)
+    found = feature_matches(run, 5.0)
+    assert len(found) > 0.9 * len(body)
+    assert (found[:, 0] == found[:, 1]).mean() > 0.99
 
 
 def matches(share_wrong: float, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -227,7 +236,7 @@ def test_another_seed_is_another_draw(body: np.ndarray) -> None:
         ("fgr", {"similarity": 1.0}, "similarity: expected a number from 0"),
         ("teaser", {"noise_bound": 0.0}, "noise_bound: expected a positive"),
         ("super4pcs", {"overlap": 0.0}, "overlap: expected a share"),
-        ("super4pcs", {"refinement": -1}, "refinement: expected 0 or more"),
+        ("super4pcs", {"refinement": -1}, "refinement: expected a whole number from 0 on"),
     ],
 )
 def test_settings_that_cannot_be_used(body: np.ndarray, method: str, settings: dict[str, object], told: str) -> None:

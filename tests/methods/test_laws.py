@@ -16,19 +16,19 @@ from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 TURNED = pose(rotation_from_vector(np.radians([4.0, -6.0, 5.0])), [0.01, -0.01, 0.005])
 
-SPACING = 0.003
+SPACING = 0.004
 SIZE = 0.17  # of the body
 # How exactly an exact copy is found. In double precision: to rounding. CPD and ECM sum over all pairs in single
 # precision, where each coordinate is off by up to 2^-24. GMM compares values of such a sum, and a motion by d changes
-# it by the square of d over the width: 2^-12 of the width is not seen. Of the matches of FGR and TEASER++ one in a
-# thousand is wrong, for rounding moves angles from one bin to the next; a wrong match pulls by a third of FGR's
-# max_distance at the most, and in TEASER++ by what two noise bounds allow.
+# it by the square of d over the width: 2^-12 of the width is not seen. Of the matches of FGR and TEASER++ up to one in
+# a hundred is wrong, for rounding moves angles from one bin to the next; a wrong match pulls by a third of FGR's
+# max_distance at the most, and in TEASER++ by what two noise bounds allow. (With exact matches: test_global.py.)
 EXACT = dict.fromkeys(RIVALS, 1e-10 * SIZE) | {
     "cpd": 2.0**-22 * SIZE,
     "ecm": 2.0**-22 * SIZE,
     "gmm": 2.0**-12 * 0.02 * SIZE,
-    "fgr": 1e-3 * SPACING / 3,
-    "teaser": 1e-3 * SPACING * 2,
+    "fgr": 1e-2 * SPACING / 3,
+    "teaser": 1e-2 * SPACING * 2,
 }
 
 

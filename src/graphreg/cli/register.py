@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+# For the bar: of most methods that are not told a number.
+LIKELY_ITERATIONS = 100
 
 
 def register(
@@ -14,9 +17,17 @@ def register(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Write the 4x4 matrix here: x_target = T x_source.")
     ] = None,
-    method: Annotated[str, typer.Option(help="graphreg-paper or pipl.")] = "graphreg-paper",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="graphreg-paper, pipl, icp, icp-kp, icp-kn, tricp, fricp, gmm, cpd, ecm, fgr, teaser or super4pcs."
+        ),
+    ] = "graphreg-paper",
     init: Annotated[Path | None, typer.Option(help="A file with a 4x4 matrix to start from.")] = None,
-    iterations: Annotated[int, typer.Option(help="Iterations of adaptive annealing.")] = 100,
+    iterations: Annotated[int | None, typer.Option(help="Iterations at most, by default the method's own.")] = None,
+    chosen: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the method, as name=value; any number of them.")
+    ] = None,
     voxel: Annotated[float | None, typer.Option(help="Side of a cell, in the unit of the scans.")] = None,
     seed: Annotated[int, typer.Option(help="Of the particles drawn: the same seed, the same answer.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
@@ -31,6 +42,7 @@ def register(
     Examples:
       graphreg register source.ply target.ply -o T.txt
       graphreg register a.laz b.laz --save-aligned moved.laz --json
+      graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
     from dataclasses import replace
 
@@ -43,6 +55,11 @@ def register(
     from graphreg.poses import transform
     from graphreg.registration import register as find
 
+    settings = dict(map(_setting, chosen or []))
+    if iterations is not None:
+        settings["max_iterations"] = iterations
+    if voxel is not None:
+        settings["voxel"] = voxel
     start = None
     if init is not None:
         try:
@@ -56,7 +73,7 @@ def register(
     with reading("registering") as show:
 
         def watch(now: Iteration) -> None:
-            show(now.number, iterations)
+            show(now.number, settings.get("max_iterations", LIKELY_ITERATIONS))
 
         result = find(
             moving.points,
@@ -66,8 +83,7 @@ def register(
             seed=seed,
             threads=threads,
             callback=watch,
-            max_iterations=iterations,
-            voxel=voxel,
+            **settings,
         )
     if out is not None:
         np.savetxt(out, result.transformation, fmt="%.17g")
@@ -83,3 +99,18 @@ def register(
         for row in result.transformation:
             typer.echo("  " + " ".join(f"{value:15.9f}" for value in row))
     raise typer.Exit(0 if result.success else 1)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """A number, a tuple, True, False or None as Python writes it; anything else is a word."""
+    from ast import literal_eval
+
+    from graphreg.errors import InputError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--set: expected name=value, got {text!r}")
+    try:
+        return name, literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.errors import InputError
 from graphreg.methods.alignment import fit_points
 from graphreg.methods.mixtures import (
     Responsibilities,
@@ -49,9 +48,9 @@ class CpdSettings(Common):
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations")
-        if not 0 < self.outliers < 1:
-            raise InputError(f"outliers: expected a share between 0 and 1, got {self.outliers!r}")
+        self._require_count("max_iterations")
+        self._require_share("tolerance")
+        self._require("a share between 0 and 1", lambda value: 0 < value < 1, "outliers")
 
 
 def register_cpd(

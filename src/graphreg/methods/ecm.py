@@ -57,7 +57,9 @@ class EcmSettings(Common):
     tolerance: float = 1e-7
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations", "radius")
+        self._require_count("max_iterations")
+        self._require_share("tolerance")
+        self._require_positive("radius")
 
 
 def register_ecm(

@@ -47,7 +47,9 @@ class FgrSettings(Common):
     max_triangles: int = 1000
 
     def __post_init__(self) -> None:
-        self._require_positive("radius", "max_distance", "max_iterations", "max_triangles")
+        self._require_count("max_iterations", "max_triangles")
+        self._require_positive("radius", "max_distance")
+        self._require("a number above 1", lambda value: value > 1, "division")
         self._require_share("similarity")
 
 

@@ -44,8 +44,10 @@ class FricpSettings(Common):
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
-        self._require_positive("first_scale", "last_scale", "decay", "max_iterations")
-        self._require_share("decay")
+        self._require_count("max_iterations")
+        self._require_count("memory", least=0)
+        self._require_positive("first_scale", "last_scale", "decay")
+        self._require_share("decay", "tolerance")
 
 
 def register_fricp(

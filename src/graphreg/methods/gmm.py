@@ -49,9 +49,13 @@ class GmmSettings(Common):
     max_iterations: int = 100
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations")
-        if not self.scales or not all(scale > 0 for scale in self.scales):
-            raise InputError(f"scales: expected positive numbers, got {self.scales!r}")
+        self._require_count("max_iterations")
+        try:
+            held = bool(self.scales) and all(0 < scale < np.inf for scale in self.scales)
+        except TypeError:
+            held = False
+        if not held:
+            raise InputError(f"scales: expected one or more positive numbers, got {self.scales!r}")
 
 
 class _Stopped(Exception):

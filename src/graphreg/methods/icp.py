@@ -33,7 +33,8 @@ class IcpSettings(Common):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations")
+        self._require_count("max_iterations")
+        self._require_share("tolerance")
         if self.max_distance is not None:
             self._require_positive("max_distance")
 

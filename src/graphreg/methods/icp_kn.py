@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphreg.clouds import Floats
-from graphreg.errors import InputError
 from graphreg.graphs import neighbour_graph
 from graphreg.invariants import planes_of
 from graphreg.methods.closest import ClosestPoints, iterate, nearest_share, plane_distance
@@ -36,10 +35,9 @@ class IcpKnSettings(Common):
     worst_rejection: float = 0.0
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations")
+        self._require_count("max_iterations")
+        self._require_count("normal_neighbours", least=2)
         self._require_share("worst_rejection")
-        if not self.normal_neighbours >= 2:
-            raise InputError(f"normal_neighbours: expected at least 2, got {self.normal_neighbours!r}")
 
 
 def register_icp_kn(

@@ -28,7 +28,7 @@ class IcpKpSettings(Common):
     worst_rejection: float = 0.0
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations")
+        self._require_count("max_iterations")
         self._require_share("worst_rejection")
 
 

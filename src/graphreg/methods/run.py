@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,15 +30,25 @@ class Common:
     # More points than this are needed: the verdict fits planes to so many neighbours.
     k: ClassVar[int] = 10
 
-    def _require_positive(self, *names: str) -> None:
+    def _require(self, expected: str, holds: Callable[[Any], bool], *names: str, whole: bool = False) -> None:
+        """Refuse settings that are no numbers, or not such that `holds` is true of them."""
+        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
         for name in names:
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or not holds(value):
+                raise InputError(f"{name}: expected {expected}, got {value!r}")
+
+    def _require_positive(self, *names: str) -> None:
+        self._require("a positive number", lambda value: 0 < value < np.inf, *names)
+
+    def _require_count(self, *names: str, least: int = 1) -> None:
+        self._require(f"a whole number from {least} on", lambda value: value >= least, *names, whole=True)
 
     def _require_share(self, *names: str) -> None:
-        for name in names:
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name}: expected a number from 0 to below 1, got {getattr(self, name)!r}")
+        self._require("a number from 0 to below 1", lambda value: 0 <= value < 1, *names)
+
+    def _require_overlap(self, *names: str) -> None:
+        self._require("a share above 0 and up to 1", lambda value: 0 < value <= 1, *names)
 
 
 class Run:

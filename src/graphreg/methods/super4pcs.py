@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from graphreg import _core
 from graphreg.clouds import Floats
-from graphreg.errors import InputError
 from graphreg.methods.alignment import fit_points
 from graphreg.methods.closest import ClosestPoints, iterate, point_distance, within
 from graphreg.methods.run import Common, Run
@@ -60,12 +59,12 @@ class Super4pcsSettings(Common):
     refinement: int = 20
 
     def __post_init__(self) -> None:
-        self._require_positive("sample_size", "delta", "max_iterations")
+        self._require_count("max_iterations")
+        self._require_count("sample_size", least=4)
+        self._require_count("refinement", least=0)
+        self._require_overlap("overlap")
+        self._require_positive("delta")
         self._require_share("certainty")
-        if not 0 < self.overlap <= 1:
-            raise InputError(f"overlap: expected a share above 0 and up to 1, got {self.overlap!r}")
-        if not self.refinement >= 0:
-            raise InputError(f"refinement: expected 0 or more steps, got {self.refinement!r}")
 
 
 def register_super4pcs(

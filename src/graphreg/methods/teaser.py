@@ -50,7 +50,9 @@ class TeaserSettings(Common):
     factor: float = 1.4
 
     def __post_init__(self) -> None:
-        self._require_positive("radius", "noise_bound", "max_iterations", "factor")
+        self._require_count("max_iterations")
+        self._require_positive("radius", "noise_bound")
+        self._require("a number above 1", lambda value: value > 1, "factor")
 
 
 def register_teaser(

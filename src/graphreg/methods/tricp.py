@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.errors import InputError
 from graphreg.methods.closest import ClosestPoints, iterate, nearest_share, point_distance
 from graphreg.methods.run import Common, Run
 from graphreg.outcomes import Callback, Outcome
@@ -43,11 +42,12 @@ class TricpSettings(Common):
     tolerance: float = 1e-4
 
     def __post_init__(self) -> None:
-        self._require_positive("max_iterations")
-        for name in ("overlap", "smallest_overlap"):
-            share = getattr(self, name)
-            if share is not None and not 0 < share <= 1:
-                raise InputError(f"{name}: expected a share above 0 and up to 1, got {share!r}")
+        self._require_count("max_iterations")
+        self._require_share("tolerance")
+        self._require("a number from 0 on", lambda value: value >= 0, "preference")
+        self._require_overlap("smallest_overlap")
+        if self.overlap is not None:
+            self._require_overlap("overlap")
 
 
 class _Stopped(Exception):
