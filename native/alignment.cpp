@@ -13,7 +13,8 @@ namespace {
 // same for any number of threads.
 template <std::size_t size, class Add>
 std::array<double, size> sum_over(std::size_t count, int threads, Add&& add) {
-    constexpr std::size_t grain = 2048;
+    // A thread costs as much as some ten thousand pairs.
+    constexpr std::size_t grain = 1 << 15;
     std::vector<std::array<double, size>> pieces((count + grain - 1) / grain);
     parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
         std::array<double, size> sum{};

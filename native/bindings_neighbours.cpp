@@ -53,18 +53,18 @@ void bind_neighbours(nb::module_& module) {
         .def(
             "follow",
             [](const Tree& tree, const Points& queries, InOut<double, nb::shape<-1, 3>> searched_at,
-               InOut<double, nb::shape<-1>> free_way, InOut<std::int32_t, nb::shape<-1, 2>> nearest, int threads) {
+               InOut<double, nb::shape<-1>> second, InOut<std::int32_t, nb::shape<-1, 2>> nearest, int threads) {
                 const std::size_t count = queries.shape(0);
-                require(searched_at.shape(0) == count && free_way.shape(0) == count && nearest.shape(0) == count,
+                require(searched_at.shape(0) == count && second.shape(0) == count && nearest.shape(0) == count,
                         "queries and what is remembered of them do not belong together");
                 Fresh<double> squared({count});
                 unlocked([&] {
-                    tree.follow(queries.data(), count, threads, {searched_at.data(), free_way.data(), nearest.data()},
+                    tree.follow(queries.data(), count, threads, {searched_at.data(), second.data(), nearest.data()},
                                 squared.data());
                 });
                 return squared.release();
             },
-            nb::arg("queries"), nb::arg("searched_at"), nb::arg("free_way"), nb::arg("nearest"), nb::arg("threads"))
+            nb::arg("queries"), nb::arg("searched_at"), nb::arg("second"), nb::arg("nearest"), nb::arg("threads"))
         .def(
             "within",
             [](const Tree& tree, const Points& queries, double radius, int threads) {

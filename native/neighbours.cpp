@@ -457,7 +457,7 @@ template <class LeafOf, class Serve>
 void Tree::in_batches(const double* queries, std::size_t count, int threads, LeafOf&& leaf_of_query,
                       Serve&& serve) const {
     std::vector<std::uint32_t> leaf(count), sorted(count);
-    parallel_for(count, 1 << 14, threads, [&](std::size_t begin, std::size_t end) {
+    parallel_for(count, 1 << 15, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) leaf[i] = static_cast<std::uint32_t>(leaf_of_query(i));
     });
     std::vector<std::size_t> place(leaf_count_ + 1);
@@ -505,9 +505,15 @@ void Tree::follow(const double* queries, std::size_t count, int threads, const F
     std::vector<std::uint32_t> stale;
     std::vector<double> places;
     for (std::size_t i = 0; i < count; ++i) {
-        const double *now = queries + 3 * i, *then = state.searched_at + 3 * i;
-        const double dx = now[0] - then[0], dy = now[1] - then[1], dz = now[2] - then[2];
-        if (dx * dx + dy * dy + dz * dz < state.free_way[i] * state.free_way[i]) continue;
+        const double* now = queries + 3 * i;
+        if (state.nearest[2 * i] >= 0) {
+            const double* then = state.searched_at + 3 * i;
+            const double x = now[0] - then[0], y = now[1] - then[1], z = now[2] - then[2];
+            squared[i] = squared_distance(now, state.nearest[2 * i]);
+            // Since then, no other point can have come closer than this; a little less, for rounding.
+            const double others = state.second[i] * (1 - 1e-12) - std::sqrt(x * x + y * y + z * z);
+            if (std::sqrt(squared[i]) < others) continue;
+        }
         stale.push_back(static_cast<std::uint32_t>(i));
         places.insert(places.end(), now, now + 3);
     }
@@ -530,13 +536,10 @@ void Tree::follow(const double* queries, std::size_t count, int threads, const F
                 std::copy_n(places.data() + 3 * batch.row[q], 3, state.searched_at + 3 * row);
                 state.nearest[2 * row] = static_cast<std::int32_t>(sink.best[q].index);
                 state.nearest[2 * row + 1] = static_cast<std::int32_t>(sink.second[q].index);
-                // Half of what the second is farther away, and a little less, so that rounding cannot hide a change.
-                state.free_way[row] = 0.499 * (std::sqrt(sink.second[q].squared) - std::sqrt(sink.best[q].squared));
+                state.second[row] = std::sqrt(sink.second[q].squared);
+                squared[row] = sink.best[q].squared;
             }
         }
-    });
-    parallel_for(count, 1 << 13, threads, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) squared[i] = squared_distance(queries + 3 * i, state.nearest[2 * i]);
     });
 }
 

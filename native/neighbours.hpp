@@ -47,13 +47,13 @@ public:
 
     // What is remembered of points that move a little from call to call.
     struct Followed {
-        double* searched_at;    // (count, 3): where each was when its neighbours were searched for; at first infinite
-        double* free_way;       // (count): so far from there its nearest point cannot be another one
-        std::int32_t* nearest;  // (count, 2): its two nearest points then, or -1
+        double* searched_at;    // (count, 3): where each was when its neighbours were searched for
+        double* second;         // (count): how far its second-nearest point was then
+        std::int32_t* nearest;  // (count, 2): its two nearest points then; at first -1
     };
 
-    // The nearest point of the tree for each query: column 0 of `nearest` is brought up to date, for those queries that
-    // have moved too far since they were searched for. squared: (count).
+    // The nearest point of the tree for each query: column 0 of `nearest` is brought up to date, by a search only where
+    // another point can have become the nearest since the last one. squared: (count).
     void follow(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const;
 
     // How many points of the tree lie within `radius` of each query; those at the radius belong to them.

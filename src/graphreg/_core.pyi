@@ -19,7 +19,7 @@ class Tree:
     def graph(self, k: int, threads: int) -> _Indices: ...
     def nearest(self, queries: _Floats, k: int, threads: int) -> tuple[_Indices, _Floats]: ...
     def follow(
-        self, queries: _Floats, searched_at: _Floats, free_way: _Floats, nearest: _Indices, threads: int
+        self, queries: _Floats, searched_at: _Floats, second: _Floats, nearest: _Indices, threads: int
     ) -> _Floats:
         """Squared distances to the nearest points. The three arrays in between are what is remembered of the queries;
         they are brought up to date, column 0 of `nearest` being the nearest points."""

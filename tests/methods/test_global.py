@@ -215,7 +215,7 @@ def test_more_bases_are_drawn_for_less_overlap() -> None:
 
 def test_super4pcs_as_the_paper_leaves_it(body: np.ndarray) -> None:
     moved = transform(make_motion(3, 0.1), body)
-    rough, fine = (graphreg.register(moved, body, method="super4pcs", voxel=0, refinement=steps) for steps in (0, 20))
+    rough, fine = (graphreg.register(moved, body, method="super4pcs", voxel=0, refinement=steps) for steps in (0, 50))
     truth = inverse(make_motion(3, 0.1))
     assert rmsd(fine.transformation, truth, moved) < rmsd(rough.transformation, truth, moved) < 0.02
     energies = [step.energy for step in rough.history]

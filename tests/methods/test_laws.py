@@ -137,6 +137,11 @@ def test_clouds_that_hold_nothing_in_place(method: str) -> None:
         assert np.isfinite(result.transformation).all()
 
 
+def test_points_that_are_there_twice(body: np.ndarray, source: np.ndarray, method: str) -> None:
+    result = graphreg.register(np.repeat(source, 2, axis=0), np.repeat(body, 2, axis=0), method=method, voxel=0)
+    assert angular_error(result.transformation, TURNED) < 0.5
+
+
 def test_every_method_is_listed_with_a_line(method: str) -> None:
     line = graphreg.methods()[method]
     assert 20 < len(line) < 100

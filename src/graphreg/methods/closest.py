@@ -82,8 +82,8 @@ def plane_distance(run: Run, normals: Floats) -> Objective:
 class ClosestPoints:
     """Finds the nearest target points for a run.
 
-    A point's partner can only change once the point has moved by half of what the second-nearest target point is
-    farther away than the nearest. Only points that have moved so far are searched for again: few, once the steps are
+    As long as a point is closer to its partner than the second-nearest target point was, less the way that the point
+    has moved since, its partner cannot be another one. Only the others are searched for again: few, once the steps are
     small (after M. Greenspan, G. Godin: A nearest neighbor method for efficient ICP. 3DIM 2001).
     """
 
@@ -91,13 +91,13 @@ class ClosestPoints:
         count = len(run.source)
         self._run = run
         self._tree = _core.Tree(run.target, run.threads)
-        self._searched_at = np.full((count, 3), np.inf)
-        self._free_way = np.zeros(count)
+        self._searched_at = np.zeros((count, 3))
+        self._second = np.zeros(count)
         self._nearest = np.full((count, 2), -1, np.int32)
 
     def pairs(self, motion: Floats, choose: Choice) -> Pairs:
         points = np.ascontiguousarray(transform(motion, self._run.source))
-        squared = self._tree.follow(points, self._searched_at, self._free_way, self._nearest, self._run.threads)
+        squared = self._tree.follow(points, self._searched_at, self._second, self._nearest, self._run.threads)
         return Pairs(points, self._nearest[:, 0].copy(), squared, choose(squared))
 
 

@@ -77,7 +77,8 @@ class Run:
             raise InputError("source, target: all points lie in one place")
         self.voxel = longest / 200 if voxel is None else voxel
         if self.voxel == 0:
-            self.voxel = max(_spacing(cloud, threads) for cloud in (source, target))
+            # Where most points are there twice, nothing is known of their spacing.
+            self.voxel = max(_spacing(cloud, threads) for cloud in (source, target)) or longest / 200
         else:
             source, target = (voxel_downsample(cloud, self.voxel, threads) for cloud in (source, target))
         self._thin = source, target

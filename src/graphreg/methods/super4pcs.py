@@ -56,7 +56,7 @@ class Super4pcsSettings(Common):
     delta: float = 0.5
     certainty: float = 0.99
     max_iterations: int = 100
-    refinement: int = 20
+    refinement: int = 50
 
     def __post_init__(self) -> None:
         self._require_count("max_iterations")
