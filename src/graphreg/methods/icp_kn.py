@@ -52,8 +52,8 @@ def register_icp_kn(
     """Nothing is drawn at random: the seed changes nothing. It ends early only where it no longer moves at all."""
     run = Run(source, target, settings.voxel, init, threads, callback)
     normals, _ = planes_of(neighbour_graph(run.target, settings.normal_neighbours, threads))
-    closest = ClosestPoints(run)
     run.described()
+    closest = ClosestPoints(run)
     objective = plane_distance(run, normals)
     iterate(
         run, closest, objective, nearest_share(1 - settings.worst_rejection), settings.max_iterations, 0.0, run.motion
