@@ -103,6 +103,22 @@ def test_planes_that_leave_a_way_open_are_not_left_along_it() -> None:
     np.testing.assert_allclose(motion, pose(np.eye(3), [0, 0, 0.5]), atol=1e-12)
 
 
+def test_without_memory_anderson_takes_the_plain_step() -> None:
+    guess = Anderson(0)
+    for x, g in ((1.0, 2.0), (2.0, 2.5), (2.5, 2.7)):
+        assert guess.next(np.array([x]), np.array([g])).tolist() == [g]
+
+
+def test_acceleration_ends_where_plain_steps_do(body: np.ndarray) -> None:
+    source, target, _ = overlapping(body)
+    plain, fast = (
+        graphreg.register(source, target, method="fricp", voxel=0, init=np.eye(4), memory=memory, tolerance=1e-9)
+        for memory in (0, 5)
+    )
+    assert rmsd(plain.transformation, fast.transformation, source) < 1e-4 * SPACING
+    assert len(fast.history) < len(plain.history)
+
+
 def test_anderson_solves_a_linear_iteration_in_as_many_steps_as_unknowns() -> None:
     rng = np.random.default_rng(0)
     matrix = 0.3 * rng.normal(size=(4, 4))

@@ -31,7 +31,7 @@ class FricpSettings(Common):
     first_scale     the first nu, as a multiple of the median distance at the start
     last_scale      the last nu, as a multiple of the median distance of a target point to six neighbours
     decay           what nu is multiplied with in between
-    memory          how many earlier steps Anderson acceleration looks at
+    memory          how many earlier steps Anderson acceleration looks at; 0: plain steps
     max_iterations  for each nu
     tolerance       a nu is done where a step moves points by no more than this share of the cloud's size
     """
@@ -110,7 +110,7 @@ class Anderson:
 
     def next(self, x: Floats, g: Floats) -> Floats:
         """Where to try next, after g(x) = g: the combination of the last few g at which g(x) - x would be smallest."""
-        self._seen = [*self._seen[-self._memory :], (g - x, g)]
+        self._seen = [*self._seen, (g - x, g)][-(self._memory + 1) :]
         if len(self._seen) == 1:
             return g
         gaps, images = (np.stack(side, axis=1) for side in zip(*self._seen, strict=True))
