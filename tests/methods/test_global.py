@@ -116,6 +116,12 @@ def test_the_truncated_mean_is_the_best_of_all(seed: int, bound: float) -> None:
     assert all(found <= cost(m) + 1e-9 for m in np.linspace(values.min(), values.max(), 2001))
 
 
+def test_teaser_with_few_of_its_matches(body: np.ndarray) -> None:
+    moved = transform(make_motion(3, 0.1), body)
+    result = graphreg.register(moved, body, method="teaser", voxel=0, max_matches=100)
+    assert rmsd(result.transformation, inverse(make_motion(3, 0.1)), moved) < 0.003
+
+
 def test_graduated_weights_go_from_soft_to_hard() -> None:
     squared = np.linspace(0, 4, 401)
     soft, hard = truncation_weights(squared, 1.0, 0.1), truncation_weights(squared, 1.0, 1e6)
@@ -235,6 +241,7 @@ def test_another_seed_is_another_draw(body: np.ndarray) -> None:
         ("fgr", {"radius": 0.0}, "radius: expected a positive"),
         ("fgr", {"similarity": 1.0}, "similarity: expected a number from 0"),
         ("teaser", {"noise_bound": 0.0}, "noise_bound: expected a positive"),
+        ("teaser", {"max_matches": 0}, "max_matches: expected a whole number"),
         ("super4pcs", {"overlap": 0.0}, "overlap: expected a share"),
         ("super4pcs", {"refinement": -1}, "refinement: expected a whole number from 0 on"),
     ],

@@ -30,7 +30,7 @@ from graphreg.poses import nearest_rotation, pose
 
 # Differences are taken between each match and so many others, so that their number does not grow with the square.
 DIFFERENCES = 32
-# The search for the clique tries so many branches; what it has found by then is seldom not the largest.
+# The search for the clique begins with a greedy one and tries so many branches to better it.
 BRANCHES = 2000
 
 
@@ -40,17 +40,19 @@ class TeaserSettings(Common):
 
     radius          of the FPFH, in voxels
     noise_bound     how far apart a right match can be at most, in voxels
+    max_matches     of more matches, so many are taken, evenly spread: the graph of those that agree grows with the square
     max_iterations  of graduated non-convexity, as in its authors' program
     factor          by which the function becomes less convex in each of these, as in its authors' program
     """
 
     radius: float = 5.0
     noise_bound: float = 1.0
+    max_matches: int = 8000
     max_iterations: int = 100
     factor: float = 1.4
 
     def __post_init__(self) -> None:
-        self._require_count("max_iterations")
+        self._require_count("max_iterations", "max_matches")
         self._require_positive("radius", "noise_bound")
         self._require("a number above 1", lambda value: value > 1, "factor")
 
@@ -67,6 +69,8 @@ def register_teaser(
     """Global: the answer does not depend on the start, but for rounding. Nothing is drawn at random."""
     run = Run(source, target, settings.voxel, init, threads, callback)
     matches = feature_matches(run, settings.radius)
+    if len(matches) > settings.max_matches:
+        matches = matches[np.linspace(0, len(matches) - 1, settings.max_matches).astype(int)]
     run.described()
     align_robustly(run, run.source[matches[:, 0]], run.target[matches[:, 1]], settings)
     return run.outcome()
