@@ -19,6 +19,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.methods.alignment import fit_points
 from graphreg.methods.mixtures import (
+    CELLS,
     Responsibilities,
     back_to_lengths,
     in_spatial_order,
@@ -63,7 +64,7 @@ def register_cpd(
     callback: Callback | None = None,
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. Lengths are in units of the clouds' spread (normalize)."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = Run(source, target, settings.voxel, init, threads, callback, CELLS)
     unit = unit_of(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
     odds = settings.outliers / (1 - settings.outliers) * len(x) / len(y)

@@ -23,6 +23,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.methods.alignment import fit_points
 from graphreg.methods.mixtures import (
+    CELLS,
     Responsibilities,
     back_to_lengths,
     in_spatial_order,
@@ -75,7 +76,7 @@ def register_ecm(
 
     The energy in the history is the negative log-likelihood of the data, up to a constant.
     """
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = Run(source, target, settings.voxel, init, threads, callback, CELLS)
     unit = unit_of(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
     # The uniform class, relative to a component: its density is that of one point in a ball of the radius.

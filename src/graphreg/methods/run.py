@@ -22,7 +22,7 @@ class Common:
     """The setting that every method has.
 
     voxel  side of the cells that both clouds are thinned with, in the unit of the data; by default a two-hundredth of
-           the longer cloud. 0: all points take part
+           the longer cloud (CPD and ECM: a hundredth). 0: all points take part
     """
 
     voxel: float | None = None
@@ -69,16 +69,20 @@ class Run:
         init: Floats | None,
         threads: int,
         callback: Callback | None,
+        cells: int = 200,
     ) -> None:
-        """Starts at `init`, or where it is None with the centroids aligned."""
+        """Starts at `init`, or where it is None with the centroids aligned.
+
+        cells  where `voxel` is None, so many of them make up the longer cloud
+        """
         self._began = time.perf_counter()
         longest = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
         if not longest > 0:
             raise InputError("source, target: all points lie in one place")
-        self.voxel = longest / 200 if voxel is None else voxel
+        self.voxel = longest / cells if voxel is None else voxel
         if self.voxel == 0:
             # Where most points are there twice, nothing is known of their spacing.
-            self.voxel = max(_spacing(cloud, threads) for cloud in (source, target)) or longest / 200
+            self.voxel = max(_spacing(cloud, threads) for cloud in (source, target)) or longest / cells
         else:
             source, target = (voxel_downsample(cloud, self.voxel, threads) for cloud in (source, target))
         self._thin = source, target

@@ -40,7 +40,8 @@ class TeaserSettings(Common):
 
     radius          of the FPFH, in voxels
     noise_bound     how far apart a right match can be at most, in voxels
-    max_matches     of more matches, so many are taken, evenly spread: the graph of those that agree grows with the square
+    max_matches     of more matches, so many are taken, evenly spread: the graph of those that agree grows with their
+                    square
     max_iterations  of graduated non-convexity, as in its authors' program
     factor          by which the function becomes less convex in each of these, as in its authors' program
     """
