@@ -24,6 +24,10 @@ NB_MODULE(_core, module) {
             // PyErr_CheckSignals has already set KeyboardInterrupt, or what the user's handler raised.
         }
     });
+    graphreg::bind_alignment(module);
+    graphreg::bind_cliques(module);
+    graphreg::bind_features(module);
+    graphreg::bind_mixtures(module);
     graphreg::bind_neighbours(module);
     graphreg::bind_pairs(module);
     graphreg::bind_parsing(module);

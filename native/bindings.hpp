@@ -57,6 +57,10 @@ auto unlocked(Work&& work) {
     return work();
 }
 
+void bind_alignment(nb::module_& module);
+void bind_cliques(nb::module_& module);
+void bind_features(nb::module_& module);
+void bind_mixtures(nb::module_& module);
 void bind_neighbours(nb::module_& module);
 void bind_pairs(nb::module_& module);
 void bind_parsing(nb::module_& module);

@@ -13,6 +13,9 @@ void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
+template <class T, class... Shape>
+using InOut = nb::ndarray<T, nb::device::cpu, nb::c_contig, Shape...>;
+
 }  // namespace
 
 void bind_neighbours(nb::module_& module) {
@@ -47,6 +50,21 @@ void bind_neighbours(nb::module_& module) {
                 return nb::make_tuple(indices.release(), squared.release());
             },
             nb::arg("queries"), nb::arg("k"), nb::arg("threads"))
+        .def(
+            "follow",
+            [](const Tree& tree, const Points& queries, InOut<double, nb::shape<-1, 3>> searched_at,
+               InOut<double, nb::shape<-1>> second, InOut<std::int32_t, nb::shape<-1, 2>> nearest, int threads) {
+                const std::size_t count = queries.shape(0);
+                require(searched_at.shape(0) == count && second.shape(0) == count && nearest.shape(0) == count,
+                        "queries and what is remembered of them do not belong together");
+                Fresh<double> squared({count});
+                unlocked([&] {
+                    tree.follow(queries.data(), count, threads, {searched_at.data(), second.data(), nearest.data()},
+                                squared.data());
+                });
+                return squared.release();
+            },
+            nb::arg("queries"), nb::arg("searched_at"), nb::arg("second"), nb::arg("nearest"), nb::arg("threads"))
         .def(
             "within",
             [](const Tree& tree, const Points& queries, double radius, int threads) {

@@ -217,6 +217,48 @@ private:
     std::vector<std::pair<double, std::int32_t>> pairs_;
 };
 
+// Keeps the two nearest of each query, of equal distances the lower index first.
+class Tree::NearestTwo {
+public:
+    struct Candidate {
+        double squared = infinity;
+        std::int64_t index = -1;
+
+        bool before(const Candidate& other) const {
+            return squared < other.squared || (squared == other.squared && index < other.index);
+        }
+    };
+
+    alignas(64) double bound[leaf_size];
+    Candidate best[leaf_size], second[leaf_size];
+
+    GRAPHREG_INLINE void begin(int count) {
+        for (int q = 0; q < leaf_size; ++q) {
+            best[q] = second[q] = Candidate{};
+            bound[q] = q < count ? farthest : -1.0;
+        }
+    }
+
+    GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
+        std::int64_t within = 0;
+        for (int i = 0; i < leaf_size; ++i) within |= distance[i] <= bound[q];
+        if (!within) return;
+        for (int i = 0; i < leaf_size; ++i)
+            if (distance[i] <= bound[q]) insert(q, {distance[i], index[i]});
+    }
+
+    GRAPHREG_INLINE void insert(int q, Candidate found) {
+        if (found.index == best[q].index || found.index == second[q].index) return;
+        if (found.before(best[q])) {
+            second[q] = best[q];
+            best[q] = found;
+        } else if (found.before(second[q])) {
+            second[q] = found;
+        }
+        bound[q] = std::min(second[q].squared, farthest);
+    }
+};
+
 // Gathers, or only counts, all that lie within a radius.
 class Tree::Within {
 public:
@@ -310,6 +352,12 @@ void Tree::seek_nearest(const Tree& tree, const Batch& batch, Nearest& sink) {
     sink.finish(batch.count);
 }
 
+// The sink has begun: it holds what was guessed.
+GRAPHREG_DISPATCHED
+void Tree::seek_two(const Tree& tree, const Batch& batch, NearestTwo& sink) {
+    tree.walk(batch, sink);
+}
+
 GRAPHREG_DISPATCHED
 void Tree::seek_within(const Tree& tree, const Batch& batch, Within& sink) {
     sink.begin(batch.count);
@@ -323,7 +371,7 @@ struct Tree::Range {
 
 Tree::Tree(const double* points, std::size_t count, int threads)
     : count_(count), leaf_count_((count + leaf_size - 1) / leaf_size), leaves_(new Leaf[leaf_count_]),
-      nodes_(2 * std::bit_ceil(leaf_count_)), leaf_node_(leaf_count_) {
+      nodes_(2 * std::bit_ceil(leaf_count_)), leaf_node_(leaf_count_), place_(count) {
     Item* items = reinterpret_cast<Item*>(leaves_.get());
     parallel_for(count, 1 << 16, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
@@ -336,6 +384,9 @@ Tree::Tree(const double* points, std::size_t count, int threads)
         level.clear();
         for (const auto& ranges : later) level.insert(level.end(), ranges.begin(), ranges.end());
     }
+    for (std::size_t l = 0; l < leaf_count_; ++l)
+        for (int i = 0; i < leaf_size && leaves_[l].index[i] >= 0; ++i)
+            place_[leaves_[l].index[i]] = static_cast<std::uint32_t>(l * leaf_size + i);
 }
 
 // Halves the leaves of a node at the median of its longest side. The children of large nodes are left for later, when
@@ -401,12 +452,13 @@ void Tree::graph(int k, int threads, std::int32_t* indices, double* squared) con
     });
 }
 
-// Sorts queries by the leaf they fall into, so that batches lie close together, and calls serve() on pieces of them.
-template <class Serve>
-void Tree::in_batches(const double* queries, std::size_t count, int threads, Serve&& serve) const {
+// Sorts queries by the leaf they begin at, so that batches lie close together, and calls serve() on pieces of them.
+template <class LeafOf, class Serve>
+void Tree::in_batches(const double* queries, std::size_t count, int threads, LeafOf&& leaf_of_query,
+                      Serve&& serve) const {
     std::vector<std::uint32_t> leaf(count), sorted(count);
-    parallel_for(count, 1 << 14, threads, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) leaf[i] = static_cast<std::uint32_t>(leaf_of(queries + 3 * i));
+    parallel_for(count, 1 << 15, threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) leaf[i] = static_cast<std::uint32_t>(leaf_of_query(i));
     });
     std::vector<std::size_t> place(leaf_count_ + 1);
     for (std::size_t i = 0; i < count; ++i) ++place[leaf[i] + 1];
@@ -423,6 +475,11 @@ void Tree::in_batches(const double* queries, std::size_t count, int threads, Ser
     });
 }
 
+template <class Serve>
+void Tree::in_batches(const double* queries, std::size_t count, int threads, Serve&& serve) const {
+    in_batches(queries, count, threads, [&](std::size_t i) { return leaf_of(queries + 3 * i); }, serve);
+}
+
 void Tree::nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,
                    double* squared) const {
     in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
@@ -432,6 +489,55 @@ void Tree::nearest(const double* queries, std::size_t count, int k, int threads,
             for (int q = 0; q < batch.count; ++q) {
                 std::copy_n(sink.indices(q), k, indices + batch.row[q] * k);
                 std::copy_n(sink.squared(q), k, squared + batch.row[q] * k);
+            }
+        }
+    });
+}
+
+double Tree::squared_distance(const double* query, std::int32_t point) const {
+    const Leaf& leaf = leaves_[place_[point] / leaf_size];
+    const std::size_t i = place_[point] % leaf_size;
+    const double dx = leaf.x[i] - query[0], dy = leaf.y[i] - query[1], dz = leaf.z[i] - query[2];
+    return dx * dx + dy * dy + dz * dz;
+}
+
+void Tree::follow(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const {
+    std::vector<std::uint32_t> stale;
+    std::vector<double> places;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double* now = queries + 3 * i;
+        if (state.nearest[2 * i] >= 0) {
+            const double* then = state.searched_at + 3 * i;
+            const double x = now[0] - then[0], y = now[1] - then[1], z = now[2] - then[2];
+            squared[i] = squared_distance(now, state.nearest[2 * i]);
+            // Since then, no other point can have come closer than this; a little less, for rounding.
+            const double others = state.second[i] * (1 - 1e-12) - std::sqrt(x * x + y * y + z * z);
+            if (std::sqrt(squared[i]) < others) continue;
+        }
+        stale.push_back(static_cast<std::uint32_t>(i));
+        places.insert(places.end(), now, now + 3);
+    }
+    // A point's former neighbours bound the search, and are where it begins.
+    auto former_leaf = [&](std::size_t i) {
+        const std::int32_t former = state.nearest[2 * stale[i]];
+        return former < 0 ? leaf_of(places.data() + 3 * i) : place_[former] / leaf_size;
+    };
+    in_batches(places.data(), stale.size(), threads, former_leaf, [&](const std::vector<Batch>& batches) {
+        NearestTwo sink;
+        for (const Batch& batch : batches) {
+            sink.begin(batch.count);
+            for (int q = 0; q < batch.count; ++q)
+                for (std::size_t column = 0; column < 2; ++column)
+                    if (const std::int32_t former = state.nearest[2 * stale[batch.row[q]] + column]; former >= 0)
+                        sink.insert(q, {squared_distance(places.data() + 3 * batch.row[q], former), former});
+            seek_two(*this, batch, sink);
+            for (int q = 0; q < batch.count; ++q) {
+                const std::size_t row = stale[batch.row[q]];
+                std::copy_n(places.data() + 3 * batch.row[q], 3, state.searched_at + 3 * row);
+                state.nearest[2 * row] = static_cast<std::int32_t>(sink.best[q].index);
+                state.nearest[2 * row + 1] = static_cast<std::int32_t>(sink.second[q].index);
+                state.second[row] = std::sqrt(sink.second[q].squared);
+                squared[row] = sink.best[q].squared;
             }
         }
     });

@@ -45,6 +45,17 @@ public:
     void nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,
                  double* squared) const;
 
+    // What is remembered of points that move a little from call to call.
+    struct Followed {
+        double* searched_at;    // (count, 3): where each was when its neighbours were searched for
+        double* second;         // (count): how far its second-nearest point was then
+        std::int32_t* nearest;  // (count, 2): its two nearest points then; at first -1
+    };
+
+    // The nearest point of the tree for each query: column 0 of `nearest` is brought up to date, by a search only where
+    // another point can have become the nearest since the last one. squared: (count).
+    void follow(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const;
+
     // How many points of the tree lie within `radius` of each query; those at the radius belong to them.
     void count_within(const double* queries, std::size_t count, double radius, int threads, std::int64_t* counts) const;
 
@@ -59,6 +70,7 @@ private:
     struct Batch;
     struct Range;
     class Nearest;
+    class NearestTwo;
     class Within;
 
     void build(const Range& range, std::vector<Range>& later);
@@ -66,15 +78,20 @@ private:
     template <class Sink>
     void walk(const Batch& batch, Sink& sink) const;
     static void seek_nearest(const Tree& tree, const Batch& batch, Nearest& sink);
+    static void seek_two(const Tree& tree, const Batch& batch, NearestTwo& sink);
     static void seek_within(const Tree& tree, const Batch& batch, Within& sink);
+    template <class LeafOf, class Serve>
+    void in_batches(const double* queries, std::size_t count, int threads, LeafOf&& leaf_of_query, Serve&& serve) const;
     template <class Serve>
     void in_batches(const double* queries, std::size_t count, int threads, Serve&& serve) const;
+    double squared_distance(const double* query, std::int32_t point) const;
 
     std::size_t count_;
     std::size_t leaf_count_;
     std::unique_ptr<Leaf[]> leaves_;
     std::vector<Node> nodes_;             // a heap: the root is 1, the children of i are 2i and 2i + 1
     std::vector<std::size_t> leaf_node_;  // the node that holds each leaf
+    std::vector<std::uint32_t> place_;    // where each point is: its leaf times sixteen, and its place there
 };
 
 }  // namespace graphreg

@@ -33,7 +33,7 @@ def found(body: np.ndarray, request: pytest.FixtureRequest) -> graphreg.Result:
 
 def test_the_engine_is_what_register_uses(body: np.ndarray) -> None:
     assert graphreg.register(body, body).method == "graphreg"
-    assert list(graphreg.methods()) == ["graphreg", "graphreg-paper", "pipl"]
+    assert list(graphreg.methods())[:3] == ["graphreg", "graphreg-paper", "pipl"]
 
 
 def test_a_turned_copy_is_laid_back(body: np.ndarray, found: graphreg.Result) -> None:
@@ -176,7 +176,7 @@ def test_different_bodies_are_not_registered(body: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"method": "magic"}, "method: expected one of graphreg, graphreg-paper, pipl, got 'magic'"),
+        ({"method": "magic"}, "method: expected one of graphreg, graphreg-paper, pipl, .*, got 'magic'"),
         ({"init": np.eye(3)}, "init: expected a 4x4"),
         ({"speed": 11}, "speed: no setting of graphreg, which has alpha, dof,"),
         ({"speed": 11, "method": "graphreg-paper"}, "speed: no setting of graphreg-paper"),
@@ -188,9 +188,9 @@ def test_different_bodies_are_not_registered(body: np.ndarray) -> None:
         ({"voxel": -1.0}, "voxel: expected a positive length"),
         ({"voxel": np.nan}, "voxel: expected a positive length"),
         ({"voxel": -1.0, "method": "graphreg-paper"}, "size: expected"),
-        ({"k": 0}, "k: expected a positive number"),
+        ({"k": 0}, "k: expected a positive whole number"),
         ({"alpha": -1.0}, "alpha: expected a positive number"),
-        ({"points": 0}, "points: expected a positive number"),
+        ({"points": 0}, "points: expected a positive whole number"),
         ({"dof": "rx,up"}, "dof: expected some of rx, ry, rz, x, y, z, got 'rx,up'"),
         ({"dof": ()}, "dof: expected some of"),
         ({"dof": ("rx", "ry", "x")}, "dof: turns about all axes, one or none"),

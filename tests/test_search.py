@@ -88,7 +88,7 @@ def test_matches_that_agree_propose_their_motion(seed: int) -> None:
     motions, support = _core.hypotheses(*of_matches, TOLERANCE, 64, ANY, 1)
     assert support[0] >= 40
     assert (np.diff(support) <= 0).all()
-    # Wrong matches that agree by chance may carry it off, but where they are few not farther than what counts as agreement.
+    # Wrong matches that agree by chance may carry it off, but where few, not farther than what counts as agreement.
     assert rmsd(motions[0], truth, of_matches[0]) < TOLERANCE
 
 

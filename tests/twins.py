@@ -244,3 +244,37 @@ def step_after(motion: Floats, equations: tuple[Floats, Floats], free: NDArray[n
     after = np.eye(4)
     after[:3, :3], after[:3, 3] = turn, centre - turn @ centre + step[3:]
     return np.asarray(after @ motion)
+
+
+def fpfh(points: Floats, normals: Floats, radius: float, most: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Histograms by their definition, and which of them hang on an angle that is within rounding of a bin's edge."""
+    count = len(points)
+    squared = squared_distances(points, points)
+    near = [[j for j in np.lexsort((np.arange(count), row)) if row[j] <= radius**2][:most] for row in squared]
+    simple, doubtful = np.zeros((count, 3, 11)), np.zeros(count, bool)
+    for i, members in enumerate(near):
+        others = [j for j in members if j != i]
+        for j in others:
+            line = points[j] - points[i]
+            if not line.any():
+                shares = np.array([0.5, 0.5, 0.5])
+            else:
+                line = line / np.linalg.norm(line)
+                u, other = normals[i], normals[j]
+                doubtful[i] |= abs(abs(u @ line) - abs(other @ line)) < 1e-9
+                if abs(u @ line) < abs(other @ line):
+                    u, other, line = other, u, -line
+                v = np.cross(line, u)
+                v = v / np.linalg.norm(v)
+                turn = np.arctan2(np.cross(u, v) @ other, u @ other)
+                shares = np.array([turn / (2 * np.pi) + 0.5, (v @ other + 1) / 2, (u @ line + 1) / 2])
+            doubtful[i] |= (np.abs(shares * 11 - np.round(shares * 11)) < 1e-9).any()
+            for angle, share in enumerate(shares):
+                simple[i, angle, int(np.clip(np.floor(share * 11), 0, 10))] += 100 / len(others)
+    mixed = simple.copy()
+    for i, members in enumerate(near):
+        whole = sum((simple[j] / squared[i, j] for j in members if squared[i, j] > 0), np.zeros((3, 11)))
+        sums = whole.sum(axis=1, keepdims=True)
+        mixed[i] += 100 * whole / np.where(sums > 0, sums, 1)
+    spread = np.array([doubtful[members].any() for members in near])
+    return mixed.reshape(count, 33), spread

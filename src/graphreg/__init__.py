@@ -4,6 +4,7 @@ from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError, MissingExtraError
 from graphreg.files import formats, read, read_cloud, write
 from graphreg.graphs import Graph, neighbour_graph
+from graphreg.histograms import fpfh
 from graphreg.invariants import invariants, normals
 from graphreg.registration import Result, methods, register
 from graphreg.response import inliers, intensity, resample
@@ -19,6 +20,7 @@ __all__ = [
     "MissingExtraError",
     "Result",
     "formats",
+    "fpfh",
     "inliers",
     "intensity",
     "invariants",

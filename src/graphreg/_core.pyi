@@ -18,6 +18,11 @@ class Tree:
     def __len__(self) -> int: ...
     def graph(self, k: int, threads: int) -> _Indices: ...
     def nearest(self, queries: _Floats, k: int, threads: int) -> tuple[_Indices, _Floats]: ...
+    def follow(
+        self, queries: _Floats, searched_at: _Floats, second: _Floats, nearest: _Indices, threads: int
+    ) -> _Floats:
+        """Squared distances to the nearest points. The three arrays in between are what is remembered of the queries;
+        they are brought up to date, column 0 of `nearest` being the nearest points."""
     def within(self, queries: _Floats, radius: float, threads: int) -> tuple[NDArray[np.int64], _Indices, _Floats]: ...
     def order(self) -> _Indices: ...
 
@@ -135,3 +140,48 @@ def pair_forces(
     scale: float,
     threads: int,
 ) -> tuple[_Floats, _Floats]: ...
+def moments_of_pairs(
+    points: _Floats,
+    target: _Floats,
+    partner: _Indices,
+    rows: NDArray[np.int64],
+    weights: _Floats | None,
+    threads: int,
+) -> _Floats: ...
+def sum_plane_pairs(
+    points: _Floats,
+    target: _Floats,
+    normals: _Floats,
+    partner: _Indices,
+    rows: NDArray[np.int64],
+    middle: _Floats,
+    reach: float,
+    threads: int,
+) -> _Floats: ...
+def gaussian_weights(
+    points: NDArray[np.float32],
+    others: NDArray[np.float32],
+    mass: NDArray[np.float32],
+    width: float,
+    threads: int,
+) -> _Floats: ...
+def gaussian_forces(
+    points: NDArray[np.float32],
+    others: NDArray[np.float32],
+    mass: NDArray[np.float32],
+    width: float,
+    threads: int,
+) -> tuple[_Floats, _Floats]: ...
+def feature_histograms(
+    points: _Floats,
+    normals: _Floats,
+    offsets: NDArray[np.int64],
+    indices: _Indices,
+    squared: _Floats,
+    most: int,
+    threads: int,
+) -> _Floats: ...
+def nearest_features(features: NDArray[np.float32], queries: NDArray[np.float32], threads: int) -> _Indices: ...
+def largest_consistent_set(
+    source: _Floats, target: _Floats, tolerance: float, branch_limit: int, threads: int
+) -> tuple[_Indices, bool]: ...

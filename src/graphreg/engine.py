@@ -120,7 +120,7 @@ def register_engine(
     else:
         begun = in_cells(np.eye(4), x, y)[None]
         poses = y.coarse.field.refine(
-            begun, x.coarse.points, x.coarse.normals, None, FROM_INIT_SCALES, freedom, threads
+            begun, x.coarse.points, x.coarse.normals, x.coarse.importance, FROM_INIT_SCALES, freedom, threads
         )
         scores = y.coarse.field.score(poses, x.coarse.points, x.coarse.normals, 1.0, threads)
         proposed, pairs = 1, matches(x.signatures, y.signatures, threads)
@@ -133,7 +133,9 @@ def register_engine(
         fine_freedom = _core.Freedom(free, pivot * finer)
         noise = float(np.median(np.concatenate([x.fine.spread, y.fine.spread])))
         scales = np.maximum(FINE_SCALES, min(WIDER_BY_NOISE * noise, WIDEST_LAST))
-        close = y.fine.field.refine(close[None], x.fine.points, x.fine.normals, None, scales, fine_freedom, threads)[0]
+        close = y.fine.field.refine(
+            close[None], x.fine.points, x.fine.normals, x.fine.importance, scales, fine_freedom, threads
+        )[0]
         motion = pose(nearest_rotation(close[:3, :3]), close[:3, 3] / finer)
         reached(motion, float(scores[0]))
     ended = time.perf_counter()

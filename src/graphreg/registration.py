@@ -15,6 +15,7 @@ from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.engine import Settings as EngineSettings
 from graphreg.engine import register_engine
 from graphreg.errors import InputError
+from graphreg.methods import RIVALS
 from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import as_pose
 from graphreg.published import PIPL, Settings, register_published
@@ -48,6 +49,7 @@ METHODS = {
     "pipl": Method(
         PIPL, register_published, "the physics baseline: gravity between unit masses, plain annealing; local"
     ),
+    **{name: Method(*rival) for name, rival in RIVALS.items()},
 }
 
 

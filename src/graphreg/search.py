@@ -84,7 +84,7 @@ def search(
     chosen = ranked[_different(ranked, source, SAME, MOST_REFINED)]
     refined = np.concatenate(
         [
-            target.field.refine(chosen, source.points, source.normals, None, scales, freedom, threads)
+            target.field.refine(chosen, source.points, source.normals, source.importance, scales, freedom, threads)
             for scales in (WIDE, NARROW)
         ]
     )

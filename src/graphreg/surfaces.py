@@ -26,6 +26,7 @@ class Surface:
     points      (N, 3), the mean of the points in each cell
     normals     (N, 3) of the plane through the points of the cell and of its neighbours; zero where there is none
     weights     (N,), the sum of the weights of a cell's points
+    importance  (N,), their mean, or None where all weigh the same
     spread      (N,), how far the points lie off that plane
     neighbours  (N, k), the nearest cells
     """
@@ -33,6 +34,7 @@ class Surface:
     points: Floats
     normals: Floats
     weights: Floats
+    importance: Floats | None
     spread: Floats
     neighbours: NDArray[np.int32]
 
@@ -60,7 +62,8 @@ def surface_of(points: Floats, cell: float, weights: Floats | None = None, threa
     tree = _core.Tree(means, threads)
     neighbours = tree.graph(min(NEIGHBOURS, len(means) - 1), threads)
     normals, spread = _core.fit_pooled_planes(means, neighbours, tree.order(), sums, moments, threads)
-    return Surface(means, normals, sums, spread, neighbours)
+    importance = None if weights is None else sums / np.diff(starts)
+    return Surface(means, normals, sums, importance, spread, neighbours)
 
 
 def cell_for(points: Floats, *wanted: int) -> tuple[float, ...]:

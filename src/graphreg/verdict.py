@@ -27,9 +27,9 @@ CLOSE, FEW = 0.85, 15
 # Directions are free where the surfaces hold them by less than this share; noise in normals feigns some hold.
 LOOSE, LOOSE_BY_NOISE = 0.005, 8.0
 LAST_SCALE = 0.5
-# A pose is less certain than if each piece of surface had an error of its own, and much less so where noise is as wide as
-# the cells: the variance is larger by 10^(a + b s), where points lie s coarse cells off their planes, and at least by c.
-# Found on pairs of made scans with noise from 0 to 1.4 % of their size.
+# A pose is less certain than if each piece of surface had an error of its own, and much less so where noise is as wide
+# as the cells: the variance is larger by 10^(a + b s), where points lie s coarse cells off their planes, and at least
+# by c. Found on pairs of made scans with noise from 0 to 1.4 % of their size.
 INFLATION = (-0.6, 10.0, 1.5)
 
 
@@ -142,7 +142,7 @@ def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 
     cell = target.fine_cell
     close = _in_fine_cells(motion, target)
     information, _, weight, squared = target.fine.field.equations(
-        close, source.fine.points, source.fine.normals, None, LAST_SCALE, threads
+        close, source.fine.points, source.fine.normals, source.fine.importance, LAST_SCALE, threads
     )
     if not weight > 0:
         return None

@@ -108,3 +108,29 @@ def test_bad_input_is_exit_status_2(folder: Path, arguments: tuple[str, ...], to
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_method_with_its_own_settings(folder: Path) -> None:
+    done = register_command(
+        "source.ply", "target.ply", "--method", "tricp", "--set", "overlap=0.9", "--set", "max_iterations=30", "--json",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = graphreg.Result.from_json(done.stdout)
+    assert said.method == "tricp"
+    assert (said.settings["overlap"], said.settings["max_iterations"]) == (0.9, 30)
+    assert len(said.history) <= 30
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("overlap", "--set: expected name=value"),
+        ("speed=1", "speed: no setting"),
+        ("overlap=most", "overlap: expected"),
+    ],
+)
+def test_settings_that_cannot_be_used(folder: Path, setting: str, told: str) -> None:
+    done = register_command("source.ply", "target.ply", "--method", "tricp", "--set", setting, cwd=folder)
+    assert done.returncode == 2
+    assert told in done.stderr

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+# For the bar: of most methods that are not told a number.
+LIKELY_ITERATIONS = 100
 
 
 def register(
@@ -15,7 +18,11 @@ def register(
         Path | None, typer.Option("-o", "--out", help="Write the 4x4 matrix here: x_target = T x_source.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="graphreg finds the pose from any start; graphreg-paper and pipl need a good one.")
+        str,
+        typer.Option(
+            help="graphreg finds the pose from any start. Others: graphreg-paper, pipl, icp, icp-kp, icp-kn, tricp, "
+            "fricp, gmm, cpd, ecm, fgr, teaser, super4pcs."
+        ),
     ] = "graphreg",
     init: Annotated[
         Path | None, typer.Option(help="A file with a 4x4 matrix to start from; graphreg then only refines it.")
@@ -27,7 +34,10 @@ def register(
         str | None, typer.Option(help="What the motion may do, some of rx,ry,rz,x,y,z; by default all. Only graphreg.")
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(help="Iterations of annealing. Only graphreg-paper and pipl.")
+        int | None, typer.Option(help="Iterations at most, by default the method's own. Not for graphreg.")
+    ] = None,
+    chosen: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the method, as name=value; any number of them.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of what is drawn at random: the same seed, the same answer.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
@@ -43,6 +53,7 @@ def register(
       graphreg register source.ply target.ply -o T.txt
       graphreg register a.laz b.laz --save-aligned moved.laz --json
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
+      graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
     from dataclasses import replace
 
@@ -55,6 +66,9 @@ def register(
     from graphreg.poses import transform
     from graphreg.registration import register as find
 
+    settings = dict(map(_setting, chosen or []))
+    named = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
+    settings |= {name: value for name, value in named.items() if value is not None}
     start = None
     if init is not None:
         try:
@@ -65,7 +79,6 @@ def register(
         moving = read_cloud(source, progress=show)
     with reading(target.name) as show:
         fixed = read_cloud(target, progress=show)
-    chosen = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
     with steps("registering") as step:
 
         def watch(now: Iteration) -> None:
@@ -79,7 +92,7 @@ def register(
             seed=seed,
             threads=threads,
             callback=watch,
-            **{name: value for name, value in chosen.items() if value is not None},
+            **settings,
         )
     if out is not None:
         np.savetxt(out, result.transformation, fmt="%.17g")
@@ -97,3 +110,18 @@ def register(
         for row in result.transformation:
             typer.echo("  " + " ".join(f"{value:15.9f}" for value in row))
     raise typer.Exit(0 if result.success else 1)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """A number, a tuple, True, False or None as Python writes it; anything else is a word."""
+    from ast import literal_eval
+
+    from graphreg.errors import InputError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--set: expected name=value, got {text!r}")
+    try:
+        return name, literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value

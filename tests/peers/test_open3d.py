@@ -1,0 +1,151 @@
+"""ICP, ICP-KN, FPFH and FGR beside Open3D: the same input, the same start, the same parameters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphreg
+from graphreg.graphs import neighbour_graph
+from graphreg.histograms import outward_normals
+from graphreg.invariants import planes_of
+from graphreg.methods.fgr import FgrSettings, align_matches
+from graphreg.methods.icp import IcpSettings, register_icp
+from graphreg.methods.icp_kn import IcpKnSettings, register_icp_kn
+from graphreg.methods.matches import feature_matches
+from graphreg.methods.run import Run
+from graphreg.metrics import angular_error, rmsd
+from graphreg.outcomes import Outcome
+from graphreg.poses import pose, transform
+
+open3d = pytest.importorskip("open3d", reason="open3d is not installed: pip install 'graphreg[peers]'")
+
+# Coarser than by default, so that all pairs take seconds.
+CELLS = 100
+
+
+@pytest.fixture(scope="module")
+def objects(scans: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    entries = json.loads((scans / "pairs.json").read_text())
+    return {
+        entry["name"]: (graphreg.read(scans / entry["source"]), graphreg.read(scans / entry["target"]))
+        for entry in entries
+        if entry["kind"] == "object"
+    }
+
+
+def voxel_of(pair: tuple[np.ndarray, np.ndarray]) -> float:
+    return float(max(np.ptp(cloud, axis=0).max() for cloud in pair)) / CELLS
+
+
+def cloud_of(points: np.ndarray) -> Any:
+    return open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
+
+
+def aligned_centroids(found: Outcome) -> np.ndarray:
+    return pose(np.eye(3), found.target.mean(axis=0) - found.source.mean(axis=0))
+
+
+def agree(found: Outcome, theirs: np.ndarray) -> None:
+    assert angular_error(found.transformation, theirs) < 0.05
+    assert rmsd(found.transformation, theirs, found.source) < 0.1 * found.voxel
+
+
+def test_icp(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    registration = open3d.pipelines.registration
+    for source, target in objects.values():
+        voxel = voxel_of((source, target))
+        found = register_icp(source, target, IcpSettings(voxel=voxel, max_iterations=30, max_distance=20 * voxel))
+        theirs = registration.registration_icp(
+            cloud_of(found.source),
+            cloud_of(found.target),
+            20 * voxel,
+            aligned_centroids(found),
+            registration.TransformationEstimationPointToPoint(),
+            registration.ICPConvergenceCriteria(0, 0, len(found.history)),
+        )
+        agree(found, theirs.transformation)
+
+
+def test_icp_to_planes(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """All but the lid: planes do not hold a body of revolution from turning about its axis."""
+    registration = open3d.pipelines.registration
+    for source, target in (pair for name, pair in objects.items() if name != "teapot_lid_to_teapot"):
+        voxel = voxel_of((source, target))
+        found = register_icp_kn(source, target, IcpKnSettings(voxel=voxel, normal_neighbours=10))
+        there = cloud_of(found.target)
+        normals, _ = planes_of(neighbour_graph(found.target, 10))
+        there.normals = open3d.utility.Vector3dVector(normals)
+        theirs = registration.registration_icp(
+            cloud_of(found.source),
+            there,
+            1e3 * voxel,
+            aligned_centroids(found),
+            registration.TransformationEstimationPointToPlane(),
+            registration.ICPConvergenceCriteria(0, 0, 50),
+        )
+        agree(found, theirs.transformation)
+
+
+def test_fpfh(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """To rounding, but for angles at the edge of a bin. The pot is left out: on its regular mesh it is open which of
+    many points at one distance are the nearest hundred."""
+    parameters = open3d.geometry.KDTreeSearchParamHybrid
+    for source, target in (pair for name, pair in objects.items() if name != "teapot_lid_to_teapot"):
+        voxel = voxel_of((source, target))
+        points = graphreg.voxel_downsample(target, voxel)
+        normals = outward_normals(points, 10, 2)
+        cloud = cloud_of(points)
+        cloud.normals = open3d.utility.Vector3dVector(normals)
+        theirs = open3d.pipelines.registration.compute_fpfh_feature(cloud, parameters(5 * voxel, 100))
+        ours = graphreg.fpfh(points, 5 * voxel, normals=normals)
+        assert np.isclose(ours, np.asarray(theirs.data).T, atol=1e-6).all(axis=1).mean() > 0.999
+
+
+def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """Open3D's lengths are in units of the farther cloud's farthest point, and its mu stops at a distance, not at its
+    square: told so, both minimise the same from the same start. Ours takes the closed form for each weighted step,
+    theirs a linear one, so both are given steps enough to rest, and theirs may rest in a higher minimum. The lid is
+    left out: its matches fit any turn about its axis."""
+    registration = open3d.pipelines.registration
+    higher = 0
+    for source, target in (pair for name, pair in objects.items() if name != "teapot_lid_to_teapot"):
+        voxel = voxel_of((source, target))
+        run = Run(source, target, voxel, None, 2, None)
+        matches = feature_matches(run, 5.0)
+        unit = max(
+            float(np.linalg.norm(cloud - cloud.mean(axis=0), axis=1).max()) for cloud in (run.source, run.target)
+        )
+        x, y = run.source[matches[:, 0]], run.target[matches[:, 1]]
+        align_matches(run, x, y, unit, FgrSettings(max_distance=4.0, max_iterations=400))
+        found = run.outcome()
+        theirs = registration.registration_fgr_based_on_correspondence(
+            cloud_of(found.source),
+            cloud_of(found.target),
+            open3d.utility.Vector2iVector(matches.astype(np.int32)),
+            registration.FastGlobalRegistrationOption(
+                division_factor=1.4,
+                use_absolute_scale=False,
+                decrease_mu=True,
+                maximum_correspondence_distance=(4 * voxel / unit) ** 2,
+                iteration_number=400,
+                tuple_test=False,
+            ),
+        ).transformation
+        x, y = found.source[matches[:, 0]], found.target[matches[:, 1]]
+        costs = [geman_mcclure(motion, x, y, 4 * voxel) for motion in (found.transformation, theirs)]
+        assert costs[0] <= 1.001 * costs[1]
+        if costs[1] > 1.02 * costs[0]:
+            higher += 1
+        else:
+            agree(found, theirs)
+    assert higher <= 1
+
+
+def geman_mcclure(motion: np.ndarray, x: np.ndarray, y: np.ndarray, distance: float) -> float:
+    squared = ((transform(motion, x) - y) ** 2).sum(axis=1)
+    return float((squared * distance**2 / (squared + distance**2)).sum())
