@@ -84,12 +84,11 @@ def with_normals(x: Floats, n: Floats, y: Floats, m: Floats) -> Floats:
 @given(seeds)
 def test_matches_that_agree_propose_their_motion(seed: int) -> None:
     truth = make_motion(seed, 10.0)
-    of_matches = some_matches(seed, 40, 40, truth)
+    of_matches = some_matches(seed, 40, 0, truth)
     motions, support = _core.hypotheses(*of_matches, TOLERANCE, 64, ANY, 1)
-    assert support[0] >= 40
     assert (np.diff(support) <= 0).all()
-    # Wrong matches that agree by chance may carry it off, but where few, not farther than what counts as agreement.
-    assert rmsd(motions[0], truth, of_matches[0]) < TOLERANCE
+    # Six numbers from 40 places, each with noise of 0.1: sqrt(6 / 40) of it, and this more than twice.
+    assert rmsd(motions[0], truth, of_matches[0]) < 0.1
 
 
 @pytest.mark.parametrize(

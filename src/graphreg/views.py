@@ -106,27 +106,26 @@ def views_of(
     voxel        side of the fine cells, by default one that suits the clouds
     common_axes  whether both keep their axes and are seen from the target's centroid
     """
-    sizes = at_once(
-        lambda cloud, _: cell_for(cloud.points, COARSE_PIECES, 2 * COARSE_PIECES), (source, target), threads
-    )
+    shared = pose(np.eye(3), -target.points.mean(axis=0)) if common_axes else None
+    homes = [own_frame(cloud.points) if shared is None else shared for cloud in (source, target)]
+    placed = [transform(home, cloud.points) for home, cloud in zip(homes, (source, target), strict=True)]
+    sizes = at_once(lambda points, _: cell_for(points, COARSE_PIECES, 2 * COARSE_PIECES), placed, threads)
     cell = max(min(size[0] for size in sizes), max(size[1] for size in sizes))
     fine = voxel if voxel is not None else cell / FINE_PER_COARSE
-    shared = pose(np.eye(3), -target.points.mean(axis=0)) if common_axes else None
 
-    def view(cleaned: Cleaned, workers: int) -> View:
-        home = own_frame(cleaned.points) if shared is None else shared
-        points = transform(home, cleaned.points)
-        coarse = outward(surface_of(points, cell, cleaned.weights, workers))
+    def view(number: int, workers: int) -> View:
+        points, weights = placed[number], (source, target)[number].weights
+        coarse = outward(surface_of(points, cell, weights, workers))
         return View(
             coarse,
-            outward(surface_of(points, fine, cleaned.weights, workers)),
+            outward(surface_of(points, fine, weights, workers)),
             signatures_of(coarse, workers),
-            home,
+            homes[number],
             cell,
             fine,
         )
 
-    first, second = at_once(view, (source, target), threads)
+    first, second = at_once(view, (0, 1), threads)
     return first, second
 
 
