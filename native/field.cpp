@@ -10,19 +10,18 @@ namespace graphreg {
 
 namespace {
 
-constexpr int reach = 2;   // cells around a point that may name it
-constexpr int margin = 3;  // cells around all points; one more, for rounding
 constexpr double still = 1e-6;  // cells, radians
 constexpr std::int64_t most_blocks = 1 << 22;
 
 }  // namespace
 
 Field::Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count,
-             std::size_t k)
+             std::size_t k, int reach)
     : points_(points, points + 3 * count),
       normals_(normals, normals + 3 * count),
       neighbours_(neighbours, neighbours + k * count),
       k_(k) {
+    const int margin = reach + 1;  // one more, for rounding
     std::array<double, 3> high;
     low_.fill(std::numeric_limits<double>::infinity());
     high.fill(-std::numeric_limits<double>::infinity());

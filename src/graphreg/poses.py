@@ -85,7 +85,8 @@ def own_frame(cloud: Floats) -> Floats:
     """
     centre = cloud.mean(axis=0)
     arms = cloud - centre
-    axes = np.linalg.eigh(arms.T @ arms)[1]
-    axes *= np.where(((arms @ axes) ** 3).sum(axis=0) < 0, -1.0, 1.0)
+    axes = np.linalg.eigh(np.einsum("ni,nj->ij", arms, arms))[1]
+    along = arms @ axes
+    axes *= np.where(np.einsum("ni,ni,ni->i", along, along, along) < 0, -1.0, 1.0)
     axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
     return pose(axes.T, -axes.T @ centre)

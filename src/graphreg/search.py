@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg import _core
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, extent
 from graphreg.forces import Law, Particles, pull
 from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.signatures import Matches, Signatures, matches
@@ -102,7 +102,7 @@ def population(source: Surface, target: Surface, threads: int = 1) -> Floats:
     falls from a third of the clouds' size to little, as the temperature does in annealing.
     """
     x, y = (surface.points[:: -(-len(surface) // PARTICLES)] for surface in (source, target))
-    size = float(max(np.ptp(x, axis=0).max(), np.ptp(y, axis=0).max()))
+    size = max(extent(x), extent(y))
     field = Particles(y, np.ones(len(y)), np.empty((len(y), 0)))
     found = []
     for turn in cube_turns():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg import _core
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, extent
 from graphreg.errors import InputError
 
 # Cells whose points together make the plane through a cell.
@@ -29,6 +29,7 @@ class Surface:
     importance  (N,), their mean, or None where all weigh the same
     spread      (N,), how far the points lie off that plane
     neighbours  (N, k), the nearest cells
+    reach       how far from the surface its field answers, in cells
     """
 
     points: Floats
@@ -37,6 +38,7 @@ class Surface:
     importance: Floats | None
     spread: Floats
     neighbours: NDArray[np.int32]
+    reach: int
 
     def __len__(self) -> int:
         return len(self.points)
@@ -44,16 +46,16 @@ class Surface:
     @cached_property
     def field(self) -> _core.Field:
         """For every place near the surface the nearest piece of it; built once."""
-        return _core.Field(self.points, self.normals, self.neighbours)
+        return _core.Field(self.points, self.normals, self.neighbours, self.reach)
 
 
-def surface_of(points: Floats, cell: float, weights: Floats | None = None, threads: int = 1) -> Surface:
+def surface_of(points: Floats, cell: float, weights: Floats | None = None, threads: int = 1, reach: int = 2) -> Surface:
     """The surface of a cloud at one resolution."""
-    extent = float(np.ptp(points, axis=0).max())
+    longest = extent(points)
     # Compared by a product: the quotient may be too large for a float.
-    if extent >= cell * (2**_core.VOXEL_BITS - 1):
+    if longest >= cell * (2**_core.VOXEL_BITS - 1):
         raise InputError(
-            f"voxel: {cell:g} would cut the cloud's extent of {extent:g} into more than {2**_core.VOXEL_BITS} cells; "
+            f"voxel: {cell:g} would cut the cloud's extent of {longest:g} into more than {2**_core.VOXEL_BITS} cells; "
             "take a larger one"
         )
     scaled = points / cell
@@ -63,13 +65,12 @@ def surface_of(points: Floats, cell: float, weights: Floats | None = None, threa
     neighbours = tree.graph(min(NEIGHBOURS, len(means) - 1), threads)
     normals, spread = _core.fit_pooled_planes(means, neighbours, tree.order(), sums, moments, threads)
     importance = None if weights is None else sums / np.diff(starts)
-    return Surface(means, normals, sums, importance, spread, neighbours)
+    return Surface(means, normals, sums, importance, spread, neighbours, reach)
 
 
 def cell_for(points: Floats, *wanted: int) -> tuple[float, ...]:
     """Sides of cells of which about so many are occupied, one for each number wanted."""
-    extent = float(np.ptp(points, axis=0).max())
-    finest = extent / (2 ** (LEVELS - 1) - 1)
+    finest = extent(points) / (2 ** (LEVELS - 1) - 1)
     sample = np.ascontiguousarray(points[:: -(-len(points) // SAMPLE)])
     counts = _core.occupied_cells(sample, finest, LEVELS)
     # Between two sizes the number of cells is taken to follow a power law, as it does on any surface.

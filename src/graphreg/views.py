@@ -118,7 +118,7 @@ def views_of(
         coarse = outward(surface_of(points, cell, weights, workers))
         return View(
             coarse,
-            outward(surface_of(points, fine, weights, workers)),
+            outward(surface_of(points, fine, weights, workers, reach=1)),
             signatures_of(coarse, workers),
             homes[number],
             cell,
