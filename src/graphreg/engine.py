@@ -48,7 +48,7 @@ class Settings:
     k: int = 10
     alpha: float = 5.2
     voxel: float | None = None
-    points: int = 60_000
+    points: int = 40_000
     dof: tuple[str, ...] | None = None
     weights: tuple[Floats | None, Floats | None] | None = None
 
