@@ -1,10 +1,14 @@
-"""Clouds and rigid motions that hypothesis draws."""
+"""Clouds and rigid motions that hypothesis draws, and small scans that several tests look at."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
+from graphreg.datasets import synthetic
 
 Floats = NDArray[np.float64]
 
@@ -50,3 +54,15 @@ clouds = st.builds(
     st.sampled_from([1e-3, 0.1, 1.0, 100.0]),
 )
 motions = st.builds(make_motion, seeds, st.sampled_from([0.0, 1.0, 1e3, 1e7]))
+
+
+@lru_cache
+def scanned(name: str) -> Floats:
+    """A scan of some 6,000 points. Not to be written to."""
+    return synthetic.scan(name, points=6000).points
+
+
+@lru_cache
+def scanned_twice(name: str) -> synthetic.Pair:
+    """Two such scans, of bodies from 20 degrees apart. Not to be written to."""
+    return synthetic.pair(name, 20.0 if name in synthetic.bodies() else None, points=6000)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import graphreg
-from drawn import Floats, make_cloud, make_motion, seeds
+from drawn import Floats, make_cloud, make_motion, scanned_twice, seeds
 from graphreg.datasets import synthetic
 from graphreg.poses import pose, transform
 from graphreg.response import median_absolute_deviation
@@ -20,7 +20,7 @@ def cleaned(points: Floats, weights: Floats | None = None, most: int = 10**6, se
 
 @pytest.fixture(scope="module")
 def pair() -> synthetic.Pair:
-    return synthetic.pair("casting", 20.0, points=6000)
+    return scanned_twice("casting")
 
 
 def test_among_few_outliers_the_rule_is_x84() -> None:
