@@ -75,7 +75,10 @@ def jobs(data: Path | None) -> list[Job]:
 def measure(job: Job) -> Iterator[dict[str, Any]]:
     scans = scans_of(job.pair, job.data)
     for variant, settings in VARIANTS.items():
-        results = [register(scans.source, scans.target, init=scans.start, seed=s, **settings) for s in range(SEEDS)]
+        results = [
+            register(scans.source, scans.target, method="graphreg-paper", init=scans.start, seed=seed, **settings)
+            for seed in range(SEEDS)
+        ]
         motions = [result.transformation for result in results]
         angles = [angular_error(motion, scans.truth_for(motion)) for motion in motions]
         distances = [rmsd(motion, scans.truth_for(motion), scans.source) for motion in motions]
