@@ -12,6 +12,8 @@ EXPERIMENTS = {
     "annealing": "accuracy and time of adaptive and plain annealing over the cool-down rate (Fig. SA and Fig. hand)",
     "parts": "what masses and charges contribute to the published method, over pairs and seeds",
     "engine": "how often, how exactly and how fast our own method registers, from any pose, beside other libraries",
+    "turns": "the pose test: a scan turned about each axis by up to half a turn, beside local methods",
+    "confidence": "whether the verdict is right, on pairs that match and on clouds that do not; and the covariance",
 }
 
 
