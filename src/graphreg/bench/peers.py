@@ -23,10 +23,15 @@ KISS_VOXEL = 0.3
 
 @dataclass(frozen=True)
 class Peer:
-    """needs: modules; run: (source, target, voxel, kind) -> 4x4; line: for people."""
+    """Another library's way.
+
+    needs  modules
+    run    (source, target, voxel, kind) -> (4, 4); local ones also take start=, a pose that is near
+    line   for people
+    """
 
     needs: tuple[str, ...]
-    run: Callable[[Floats, Floats, float, str], Any]
+    run: Callable[..., Any]
     line: str
 
 
@@ -61,8 +66,13 @@ def kiss_gicp(source: Floats, target: Floats, voxel: float, kind: str) -> Any:
     return gicp(source, target, voxel, kind, pose(turn, shift))
 
 
-def open3d_icp(source: Floats, target: Floats, voxel: float, kind: str, matching: str | None = None) -> Any:
-    """Open3D's point-to-plane ICP, from the pose as it is or from what matching by "fgr" or "ransac" finds."""
+def open3d_icp(
+    source: Floats, target: Floats, voxel: float, kind: str, start: Floats | None = None, matching: str | None = None
+) -> Any:
+    """Open3D's point-to-plane ICP, from the pose as it is, from one that is near, or from what matching finds.
+
+    matching  of features: "fgr" or "ransac"
+    """
     import open3d
 
     registration = open3d.pipelines.registration
@@ -72,13 +82,12 @@ def open3d_icp(source: Floats, target: Floats, voxel: float, kind: str, matching
         cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points)).voxel_down_sample(voxel)
         cloud.estimate_normals(around(4 * voxel, 30))
         clouds.append(cloud)
-    start, reach = np.eye(4), 20 * voxel
     if matching is not None:
-        start, reach = _matched(clouds, voxel, matching), 3 * voxel
+        start = _matched(clouds, voxel, matching)
     return registration.registration_icp(
         *clouds,
-        reach,
-        start,
+        (20 if start is None else 3) * voxel,
+        np.eye(4) if start is None else start,
         registration.TransformationEstimationPointToPlane(),
         registration.ICPConvergenceCriteria(1e-7, 1e-7, 60),
     ).transformation
@@ -113,7 +122,7 @@ def _matched(clouds: list[Any], voxel: float, matching: str) -> Any:
     ).transformation
 
 
-# Those that register from any pose, and one that does not.
+# What registers from any pose, and a local one beside it.
 CHAINS = {
     "gicp": Peer(("small_gicp",), gicp, "small_gicp from the pose as it is: local"),
     "kiss+gicp": Peer(("kiss_matcher", "small_gicp"), kiss_gicp, "KISS-Matcher, then small_gicp"),
