@@ -132,16 +132,22 @@ def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -
 
 
 def test_mistakes_are_counted_and_bins_hold_every_run() -> None:
-    def run(tag: str, right: bool, believed: float) -> dict[str, Any]:
+    def run(tag: str, right: bool, believed: float, start: int = 0) -> dict[str, Any]:
         return {
-            "tag": tag, "pair": "made_a", "kind": "object", "spoilt": "clean", "right": right,
+            "tag": tag, "pair": "made_a", "kind": "object", "spoilt": "clean", "start": start, "right": right,
             "success": believed >= 0.75, "confidence": believed, "squared error": 2.0 if right else None,
         }  # fmt: skip
 
-    rows = [run("match", True, 1.0), run("match", True, 0.5), run("match", False, 0.2), run("halves", False, 0.9)]
+    rows = [
+        run("match", True, 1.0),
+        run("match", True, 0.5, start=1),
+        run("match", False, 0.2),
+        run("halves", False, 0.9),
+    ]
     told = "\n".join(confidence.summary(rows))
     assert "although wrong: 1 of 2: made_a 1x" in told
     assert "although right: 1 of 2: made_a 1x" in told
     assert "area under the ROC curve: 0.7500; of the pairs that match alone 1.0000" in told
-    assert "object, clean: 2 (2) over 2 runs" in told
+    # A second start without noise of its own is the same error once more.
+    assert "object, clean: 2 (2) over 1 runs" in told
     assert [(line["runs"], line["share right"]) for line in confidence.table(rows)] == [(1, 0.0), (1, 1.0), (2, 0.5)]

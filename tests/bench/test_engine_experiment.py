@@ -124,6 +124,8 @@ def test_the_table_has_a_line_for_each_kind_and_one_for_all() -> None:
         ("noise", "object", "1 of 1", 3.0),
     ]
     assert engine.table(rows)[2]["median degrees"] == 1.0
+    assert engine.table(rows)[2]["pairs"] == "1 of 2"
+    assert engine.table([*rows[:1], row("object", "clean", False, 9.0)])[0]["pairs"] == "0 of 1"
     assert "ours was wrong on: lidar (clean) 1x" in engine.summary(rows)
 
 

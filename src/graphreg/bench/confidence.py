@@ -118,7 +118,8 @@ def measure(job: Match | Mixed | Halves) -> Iterator[dict[str, Any]]:
     if isinstance(job, Match):
         pair = pair_of(job.pair, job.data)
         for number, start in enumerate(starts_of(pair.name, pair.kind, pair.source, job.starts)):
-            # Drawn anew for each start, so that errors are independent.
+            # Drawn anew for each start: the engine sees a cloud the same way wherever it lies, so that without it the
+            # starts would repeat one and the same error.
             source, target = job.spoiling.of(pair.source, 2 * number), job.spoiling.of(pair.target, 2 * number + 1)
             run, found, hold = _run(transform(start, source), target)
             degrees, distance = pair.errors(found @ start)
@@ -230,7 +231,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     missed = [row for row in right if not row["success"]]
     lines = [
         f"{len(matches)} runs on pairs that match, {len(rows) - len(matches)} on clouds that do not: "
-        f"{len(right)} right, {len(wrong)} wrong",
+        f"{len(right)} right, {len(wrong)} wrong; runs of a pair are much alike, and there are "
+        f"{len({row['pair'] for row in matches})} pairs",
         f"area under the ROC curve: {_area(rows):.4f}; of the pairs that match alone {_area(matches):.4f}",
         f"called registered (confidence of {ENOUGH:g} or more) although wrong: {len(false)} of {len(wrong)}"
         + _counted(false),
@@ -241,7 +243,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
     groups: dict[tuple[str, str], list[float]] = {}
     for row in matches:
-        if row["pair"].startswith("made_") and row["squared error"] is not None:
+        repeated = row["spoilt"] == CLEAN.name and row["start"] > 0
+        if row["pair"].startswith("made_") and row["squared error"] is not None and not repeated:
             groups.setdefault((row["kind"], row["spoilt"]), []).append(row["squared error"])
     lines += [
         f"{kind}, {spoilt}: {np.mean(values):.3g} ({np.median(values):.3g}) over {len(values)} runs"
