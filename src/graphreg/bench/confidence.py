@@ -118,8 +118,7 @@ def measure(job: Match | Mixed | Halves) -> Iterator[dict[str, Any]]:
     if isinstance(job, Match):
         pair = pair_of(job.pair, job.data)
         for number, start in enumerate(starts_of(pair.name, pair.kind, pair.source, job.starts)):
-            # Drawn anew for each start: the engine sees a cloud the same way wherever it lies, so that without it the
-            # starts would repeat one and the same error.
+            # Drawn anew for each start, so that the errors are independent.
             source, target = job.spoiling.of(pair.source, 2 * number), job.spoiling.of(pair.target, 2 * number + 1)
             run, found, hold = _run(transform(start, source), target)
             degrees, distance = pair.errors(found @ start)
@@ -243,6 +242,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
     groups: dict[tuple[str, str], list[float]] = {}
     for row in matches:
+        # Without noise of its own, a further start shows much the same error as the first.
         repeated = row["spoilt"] == CLEAN.name and row["start"] > 0
         if row["pair"].startswith("made_") and row["squared error"] is not None and not repeated:
             groups.setdefault((row["kind"], row["spoilt"]), []).append(row["squared error"])

@@ -100,15 +100,14 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         "degrees of tilt) and a shift of up to a diameter (outdoors a tenth)",
         "right: as near to the truth as the pair asks for, 2 degrees and 1 % of the target's diagonal for objects; "
         "median degrees and rmsd (over what is allowed) are of the right ones; seconds: the whole call, all cores",
-        "pairs: those that are right from every start. Ours sees each cloud in a frame of its own, so that the starts "
-        "of a pair are nearly the same task to it: its runs are not as many independent trials",
+        "pairs: those that are right from every start; runs on a pair share its points, and are no independent trials",
         *told(CHAINS, {row["method"] for row in rows}),
     ]
     for line in table(rows):
         if line["method"] == OURS and (line["kind"] == "all" or line["spoilt"] != CLEAN.name):
             lines.append(
-                f"{line['spoilt']}: {line['right']} right, {line['pairs']} pairs from every start, "
-                f"median {line['median degrees']:.3f} degrees, {line['median s']:.2f} s, at worst {line['worst s']:.2f} s"
+                f"{line['spoilt']}: {line['right']} right, {line['pairs']} pairs from every start, median "
+                f"{line['median degrees']:.3f} degrees, {line['median s']:.2f} s, at most {line['worst s']:.2f} s"
             )
     missed: dict[str, int] = {}
     for row in rows:
