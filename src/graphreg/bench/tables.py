@@ -18,8 +18,13 @@ import graphreg
 Row = Mapping[str, Any]
 
 
-def write_table(folder: Path, name: str, title: str, summary: Sequence[str], rows: Sequence[Row]) -> Path:
-    """Write rows that share their keys, and what they come to. Returns the path of the Markdown file."""
+def write_table(
+    folder: Path, name: str, title: str, summary: Sequence[str], rows: Sequence[Row], shown: Sequence[Row] | None = None
+) -> Path:
+    """Write rows that share their keys, and what they come to. Returns the path of the Markdown file.
+
+    shown  what the Markdown file has in place of the rows, where these are too many to read
+    """
     folder.mkdir(parents=True, exist_ok=True)
     whole = {"title": title, "summary": list(summary), "setting": setting(), "rows": list(rows)}
     (folder / f"{name}.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
@@ -29,7 +34,7 @@ def write_table(folder: Path, name: str, title: str, summary: Sequence[str], row
     table.writerows(rows)
     (folder / f"{name}.csv").write_text(text.getvalue(), encoding="utf-8")
     path = folder / f"{name}.md"
-    path.write_text(_markdown(title, summary, rows), encoding="utf-8")
+    path.write_text(_markdown(title, summary, rows if shown is None else shown), encoding="utf-8")
     return path
 
 

@@ -11,6 +11,9 @@ EXPERIMENTS = {
     "x84": "outliers found by the X84 rule, and good points lost to it (the paper's Fig. X84)",
     "annealing": "accuracy and time of adaptive and plain annealing over the cool-down rate (Fig. SA and Fig. hand)",
     "parts": "what masses and charges contribute to the published method, over pairs and seeds",
+    "engine": "how often, how exactly and how fast our own method registers, from any pose, beside other libraries",
+    "turns": "the pose test: a scan turned about each axis by up to half a turn, beside local methods",
+    "confidence": "whether the verdict is right, on pairs that match and on clouds that do not; and the covariance",
 }
 
 
@@ -22,15 +25,22 @@ def bench(
     data: Annotated[
         Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Folder with real scans, to measure on these too.")
     ] = None,
+    starts: Annotated[int | None, typer.Option(min=1, help="Poses to register each pair from.")] = None,
+    pairs: Annotated[
+        str | None, typer.Option(help="Only pairs with names like these, such as 'dragon*,bunny*'.")
+    ] = None,
+    peers: Annotated[bool | None, typer.Option(help="Measure other libraries too, where they are installed.")] = None,
 ) -> None:
-    """Rerun an experiment of the paper and write its table, and its figures where it has some.
+    """Rerun an experiment and write its table, and its figures where it has some.
 
     \b
-    Example:
+    Examples:
       graphreg bench x84 --out results
+      graphreg bench engine --starts 2 --pairs 'dragon*'
     """
     from collections.abc import Callable
     from importlib import import_module
+    from inspect import signature
     from typing import Any
 
     from graphreg.bench.tables import write_table
@@ -43,9 +53,15 @@ def bench(
     if data is not None and not data.is_dir():
         raise InputError(f"data: {data} is no folder")
     module = import_module(f"graphreg.bench.{experiment}")
-    jobs = module.jobs(data)
+    options = {"starts": starts, "pairs": pairs, "peers": peers}
+    given = {name: value for name, value in options.items() if value is not None}
+    if unknown := given.keys() - signature(module.jobs).parameters.keys():
+        raise InputError(f"{min(unknown)}: no option of {experiment}")
+    jobs = module.jobs(data, **given)
     rows = [row for job in each(jobs, experiment, len(jobs)) for row in module.measure(job)]
-    written = write_table(out, experiment, module.TITLE, module.summary(rows), rows)
+    table: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] | None = getattr(module, "table", None)
+    shown = None if table is None else table(rows)
+    written = write_table(out, experiment, module.TITLE, module.summary(rows), rows, shown)
     typer.echo(written.read_text(encoding="utf-8"))
     typer.echo(f"written: {written}, and .json and .csv beside it", err=True)
     figures: Callable[[list[dict[str, Any]]], dict[str, str]] | None = getattr(module, "figures", None)

@@ -1,0 +1,164 @@
+"""Other libraries' ways to register, as one would chain them after a pip install.
+
+Lengths are multiples of a voxel size that the caller has to know; all take as many threads as there are cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.poses import pose
+from graphreg.threads import thread_count
+
+# KISS-Matcher is made for metres: clouds are scaled so that its voxels have this side.
+KISS_VOXEL = 0.3
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another library's way.
+
+    needs  modules
+    run    (source, target, voxel, kind) -> (4, 4); local ones also take start=, a pose that is near
+    line   for people
+    """
+
+    needs: tuple[str, ...]
+    run: Callable[..., Any]
+    line: str
+
+
+def gicp(source: Floats, target: Floats, voxel: float, kind: str, start: Floats | None = None) -> Any:
+    """small_gicp, from the pose as it is or from one that is near."""
+    import small_gicp
+
+    threads = thread_count(None)
+    there, tree = small_gicp.preprocess_points(target, downsampling_resolution=voxel, num_threads=threads)
+    here, _ = small_gicp.preprocess_points(source, downsampling_resolution=voxel, num_threads=threads)
+    return small_gicp.align(
+        there,
+        here,
+        tree,
+        init_T_target_source=np.eye(4) if start is None else start,
+        registration_type="GICP",
+        max_correspondence_distance=(20 if start is None else 5) * voxel,
+        num_threads=threads,
+    ).T_target_source
+
+
+def kiss_gicp(source: Floats, target: Floats, voxel: float, kind: str) -> Any:
+    """KISS-Matcher from any pose, then small_gicp."""
+    import kiss_matcher
+
+    scale = KISS_VOXEL / (voxel * (3 if kind == "object" else 2))
+    centre = target.mean(axis=0)
+    near = [np.ascontiguousarray((points - centre) * scale, np.float32) for points in (source, target)]
+    found = kiss_matcher.KISSMatcher(kiss_matcher.KISSMatcherConfig(KISS_VOXEL)).estimate(*near)
+    turn = np.asarray(found.rotation)
+    shift = np.asarray(found.translation).ravel() / scale + centre - turn @ centre
+    return gicp(source, target, voxel, kind, pose(turn, shift))
+
+
+def open3d_icp(
+    source: Floats, target: Floats, voxel: float, kind: str, start: Floats | None = None, matching: str | None = None
+) -> Any:
+    """Open3D's point-to-plane ICP, from the pose as it is, from one that is near, or from what matching finds.
+
+    matching  of features: "fgr" or "ransac"
+    """
+    import open3d
+
+    registration = open3d.pipelines.registration
+    around = open3d.geometry.KDTreeSearchParamHybrid
+    clouds = []
+    for points in (source, target):
+        cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points)).voxel_down_sample(voxel)
+        cloud.estimate_normals(around(4 * voxel, 30))
+        clouds.append(cloud)
+    if matching is not None:
+        start = _matched(clouds, voxel, matching)
+    return registration.registration_icp(
+        *clouds,
+        (20 if start is None else 3) * voxel,
+        np.eye(4) if start is None else start,
+        registration.TransformationEstimationPointToPlane(),
+        registration.ICPConvergenceCriteria(1e-7, 1e-7, 60),
+    ).transformation
+
+
+def _matched(clouds: list[Any], voxel: float, matching: str) -> Any:
+    import open3d
+
+    registration = open3d.pipelines.registration
+    around = open3d.geometry.KDTreeSearchParamHybrid
+    coarse, features = [], []
+    for cloud in clouds:
+        thinned = cloud.voxel_down_sample(3 * voxel)
+        thinned.estimate_normals(around(6 * voxel, 30))
+        coarse.append(thinned)
+        features.append(registration.compute_fpfh_feature(thinned, around(15 * voxel, 100)))
+    if matching == "fgr":
+        option = registration.FastGlobalRegistrationOption(maximum_correspondence_distance=1.5 * voxel)
+        return registration.registration_fgr_based_on_feature_matching(*coarse, *features, option).transformation
+    return registration.registration_ransac_based_on_feature_matching(
+        *coarse,
+        *features,
+        True,
+        4.5 * voxel,
+        registration.TransformationEstimationPointToPoint(False),
+        3,
+        [
+            registration.CorrespondenceCheckerBasedOnEdgeLength(0.9),
+            registration.CorrespondenceCheckerBasedOnDistance(4.5 * voxel),
+        ],
+        registration.RANSACConvergenceCriteria(400_000, 0.9999),
+    ).transformation
+
+
+# What registers from any pose, and a local one beside it.
+CHAINS = {
+    "gicp": Peer(("small_gicp",), gicp, "small_gicp from the pose as it is: local"),
+    "kiss+gicp": Peer(("kiss_matcher", "small_gicp"), kiss_gicp, "KISS-Matcher, then small_gicp"),
+    "fgr+icp": Peer(
+        ("open3d",), partial(open3d_icp, matching="fgr"), "Open3D's FPFH, fast global registration, point-to-plane ICP"
+    ),
+    "ransac+icp": Peer(
+        ("open3d",), partial(open3d_icp, matching="ransac"), "Open3D's FPFH, RANSAC, point-to-plane ICP"
+    ),
+}
+LOCAL = {
+    "icp": Peer(("open3d",), open3d_icp, "Open3D's point-to-plane ICP from the pose as it is"),
+    "gicp": CHAINS["gicp"],
+}
+
+
+def installed(peers: dict[str, Peer]) -> dict[str, Peer]:
+    """Those whose modules are there, and now imported, so that no run has to wait for that."""
+    return {name: peer for name, peer in peers.items() if all(map(_can_be_imported, peer.needs))}
+
+
+def told(peers: dict[str, Peer], measured: set[str]) -> list[str]:
+    """A line on the peers that were measured, and one on those that were left out."""
+    here = [f"{name} is {peer.line}" for name, peer in peers.items() if name in measured]
+    absent = [f"{name} ({' and '.join(peer.needs)})" for name, peer in peers.items() if name not in measured]
+    lines = []
+    if here:
+        lines.append("; ".join(here))
+    if absent:
+        lines.append(f"left out, as not installed or not asked for: {', '.join(absent)}")
+    return lines
+
+
+def _can_be_imported(module: str) -> bool:
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
