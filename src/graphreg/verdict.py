@@ -25,7 +25,7 @@ ENOUGH, MOST_IF_UNDETERMINED = 0.75, 0.4
 # For the reason: a runner-up this close, and so few places that meet.
 CLOSE, FEW = 0.85, 15
 # Directions are free where the surfaces hold them by less than this share; noise in normals feigns some hold.
-LOOSE, LOOSE_BY_NOISE = 0.005, 8.0
+LOOSE, LOOSE_BY_NOISE = 0.005, 6.0
 LAST_SCALE = 0.5
 # A pose is less certain than if each piece of surface had an error of its own, and much less so where noise is as wide
 # as the cells: the variance is larger by 10^(a + b s), where points lie s coarse cells off their planes, and at least
