@@ -105,6 +105,14 @@ struct Freedom {
     std::array<bool, 6> free = {true, true, true, true, true, true};
     std::array<double, 3> pivot = {0, 0, 0};
 
+    // Whether it matters what it turns about: turns about two points differ by a shift across the axis.
+    bool pivoted() const {
+        for (int turn = 0; turn < 3; ++turn)
+            for (int axis = 0; axis < 3; ++axis)
+                if (free[turn] && turn != axis && !free[3 + axis]) return true;
+        return false;
+    }
+
     // A turn about the pivot as a motion about the origin.
     void about_pivot(Motion& motion) const {
         const auto turned = motion.turned(pivot.data());
@@ -143,10 +151,11 @@ inline std::array<double, 6> solve(const double (&a)[6][6], const double (&b)[6]
 }
 
 // The step that solves the equations a x = b (a: the lower triangle; turns about the origin, shifts) within the freedom,
-// after a motion. It turns about where that motion has carried the pivot, so that the pivot is shifted along free axes only.
+// after a motion. It turns about where that motion has carried the pivot, so that the pivot is shifted along free axes
+// only; or, where that does not matter, about the origin.
 inline Motion small_step(const double (&a)[6][6], const double (&b)[6], const Freedom& freedom, const Motion& motion,
                          double& largest) {
-    const auto c = motion.moved(freedom.pivot.data());
+    const std::array<double, 3> c = freedom.pivoted() ? motion.moved(freedom.pivot.data()) : std::array<double, 3>{};
     // A turn w about c is a turn w about the origin and a shift c x w: as a matrix, the columns of `carry`.
     const double carry[3][3] = {{0, -c[2], c[1]}, {c[2], 0, -c[0]}, {-c[1], c[0], 0}};
     double m[6][6], turned[6][6], g[6];

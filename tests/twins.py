@@ -231,9 +231,13 @@ def named(points: Floats, places: Floats) -> NDArray[np.int64]:
 
 
 def step_after(motion: Floats, equations: tuple[Floats, Floats], free: NDArray[np.bool_], pivot: Floats) -> Floats:
-    """The motion after one step: the equations solved for turns about the moved pivot and shifts, as far as free."""
+    """The motion after one step: the equations solved for turns about the moved pivot and shifts, as far as free.
+
+    Where all shifts are free across the axes of the turns, about the origin.
+    """
     a, b = equations
-    x, y, z = centre = motion[:3, :3] @ pivot + motion[:3, 3]
+    held = any(free[turn] and not free[3 + axis] for turn in range(3) for axis in range(3) if axis != turn)
+    x, y, z = centre = motion[:3, :3] @ pivot + motion[:3, 3] if held else np.zeros(3)
     carry = np.eye(6)
     carry[3:, :3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
     a, b = (carry.T @ a @ carry)[np.ix_(free, free)], (carry.T @ b)[free]

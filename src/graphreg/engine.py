@@ -96,10 +96,7 @@ def register_engine(
     x, y = views_of(surfaces[0], surfaces[1], settings.voxel, settings.dof is not None, threads)
     described = time.perf_counter()
     free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
-    # Where it may shift along all axes across those it turns about, it does not matter which point it turns about;
-    # turning about the middle is well-posed.
-    across = {axis for turn in range(3) if free[turn] for axis in range(3) if axis != turn}
-    pivot = np.zeros(3) if all(free[3 + axis] for axis in across) else y.home[:3, 3] / y.cell
+    pivot = y.home[:3, 3] / y.cell  # the origin of the target's frame
     freedom = _core.Freedom(free, pivot)
     history: list[Iteration] = []
 
