@@ -85,13 +85,12 @@ void bind_search(nb::module_& module) {
     nb::class_<Field>(module, "Field")
         .def("__init__",
              [](Field* self, const Points& points, const Points& normals,
-                const Input<std::int32_t, nb::shape<-1, -1>>& neighbours, int reach) {
+                const Input<std::int32_t, nb::shape<-1, -1>>& neighbours) {
                  same_length({points.shape(0), normals.shape(0), neighbours.shape(0)});
                  if (points.shape(0) == 0) throw std::invalid_argument("a field needs points");
-                 new (self) Field(points.data(), normals.data(), neighbours.data(), points.shape(0), neighbours.shape(1),
-                                  reach);
+                 new (self) Field(points.data(), normals.data(), neighbours.data(), points.shape(0), neighbours.shape(1));
              },
-             nb::arg("points"), nb::arg("normals"), nb::arg("neighbours"), nb::arg("reach"))
+             nb::arg("points"), nb::arg("normals"), nb::arg("neighbours"))
         .def(
             "nearest",
             [](const Field& self, const Points& places, int threads) {

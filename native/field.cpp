@@ -10,18 +10,20 @@ namespace graphreg {
 
 namespace {
 
+constexpr int reach = 2;           // cells around a point that may name it
+constexpr float farthest = 6.25F;  // and the squared distance to their middles
+constexpr int margin = 3;          // cells around all points; one more, for rounding
 constexpr double still = 1e-6;  // cells, radians
 constexpr std::int64_t most_blocks = 1 << 22;
 
 }  // namespace
 
 Field::Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count,
-             std::size_t k, int reach)
+             std::size_t k)
     : points_(points, points + 3 * count),
       normals_(normals, normals + 3 * count),
       neighbours_(neighbours, neighbours + k * count),
       k_(k) {
-    const int margin = reach + 1;  // one more, for rounding
     std::array<double, 3> high;
     low_.fill(std::numeric_limits<double>::infinity());
     high.fill(-std::numeric_limits<double>::infinity());
@@ -58,6 +60,7 @@ Field::Field(const double* points, const double* normals, const std::int32_t* ne
                     const double dx = static_cast<double>(x) - within[0], dy = static_cast<double>(y) - within[1],
                                  dz = static_cast<double>(z) - within[2];
                     const auto squared = static_cast<float>(dx * dx + dy * dy + dz * dz);
+                    if (squared > farthest) continue;
                     const std::int64_t cx = cell[0] + x, cy = cell[1] + y, cz = cell[2] + z;
                     auto& block = block_at_[static_cast<std::size_t>(
                         ((cz >> block_bits) * blocks_[1] + (cy >> block_bits)) * blocks_[0] + (cx >> block_bits))];

@@ -21,12 +21,11 @@ struct Surface {
 // middle. The grid is kept in blocks of 8x8x8 cells, of which only those near points exist.
 class Field {
 public:
-    // points, normals: (count, 3), unit normals or zero; neighbours (count, k): of each point among the points; reach: how
-    // many cells around its own may name a point. The field keeps its own copy.
-    Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count, std::size_t k,
-          int reach);
+    // points, normals: (count, 3), unit normals or zero; neighbours (count, k): of each point among the points. The field
+    // keeps its own copy.
+    Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count, std::size_t k);
 
-    // For each place (count, 3) the nearest point, or -1 where none is within reach. The point that the
+    // For each place (count, 3) the nearest point, or -1 where none is nearer than about two cells. The point that the
     // cell names and its neighbours are compared: almost always the nearest of all.
     void nearest(const double* places, std::size_t count, int threads, std::int32_t* indices) const;
 

@@ -147,7 +147,7 @@ def test_a_long_thin_surface_that_lies_askew_has_a_field() -> None:
     along = np.linspace(0, 1e5, 3000)[:, None] * np.ones(3)
     points = along + np.random.default_rng(0).normal(size=(3000, 3))
     neighbours = _core.Tree(points, 1).graph(10, 1)
-    field = _core.Field(points, np.zeros_like(points), neighbours, 2)
+    field = _core.Field(points, np.zeros_like(points), neighbours)
     assert (field.nearest(points, 1) == np.arange(3000)).mean() > 0.99
 
 

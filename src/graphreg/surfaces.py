@@ -29,7 +29,6 @@ class Surface:
     importance  (N,), their mean, or None where all weigh the same
     spread      (N,), how far the points lie off that plane
     neighbours  (N, k), the nearest cells
-    reach       how far from the surface its field answers, in cells
     """
 
     points: Floats
@@ -38,7 +37,6 @@ class Surface:
     importance: Floats | None
     spread: Floats
     neighbours: NDArray[np.int32]
-    reach: int
 
     def __len__(self) -> int:
         return len(self.points)
@@ -46,7 +44,7 @@ class Surface:
     @cached_property
     def field(self) -> _core.Field:
         """For every place near the surface the nearest piece of it; built once."""
-        return _core.Field(self.points, self.normals, self.neighbours, self.reach)
+        return _core.Field(self.points, self.normals, self.neighbours)
 
 
 def surface_of(points: Floats, cell: float, weights: Floats | None = None, threads: int = 1, reach: int = 2) -> Surface:
@@ -65,7 +63,7 @@ def surface_of(points: Floats, cell: float, weights: Floats | None = None, threa
     neighbours = tree.graph(min(NEIGHBOURS, len(means) - 1), threads)
     normals, spread = _core.fit_pooled_planes(means, neighbours, tree.order(), sums, moments, threads)
     importance = None if weights is None else sums / np.diff(starts)
-    return Surface(means, normals, sums, importance, spread, neighbours, reach)
+    return Surface(means, normals, sums, importance, spread, neighbours)
 
 
 def cell_for(points: Floats, *wanted: int) -> tuple[float, ...]:

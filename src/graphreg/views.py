@@ -118,7 +118,7 @@ def views_of(
         coarse = outward(surface_of(points, cell, weights, workers))
         return View(
             coarse,
-            outward(surface_of(points, fine, weights, workers, reach=1)),
+            outward(surface_of(points, fine, weights, workers)),
             signatures_of(coarse, workers),
             homes[number],
             cell,
