@@ -222,11 +222,12 @@ def turn_of(vector: Floats) -> Floats:
 
 
 def named(points: Floats, places: Floats) -> NDArray[np.int64]:
-    """What the cell of each place names: of the points at most two cells away, the nearest to the cell's middle."""
+    """What the cell of each place names: the point nearest to its middle, if it is within two cells and 2.5 of it."""
     low = points.min(axis=0) - 3
     cells, own = np.floor(places - low), np.floor(points - low)
-    near = (np.abs(cells[:, None] - own[None]) <= 2).all(axis=-1)
-    squared = np.where(near, squared_distances(cells + low + 0.5, points), np.inf)
+    squared = squared_distances(cells + low + 0.5, points)
+    near = (np.abs(cells[:, None] - own[None]) <= 2).all(axis=-1) & (squared <= 2.5**2)
+    squared = np.where(near, squared, np.inf)
     return np.asarray(np.where(near.any(axis=1), squared.argmin(axis=1), -1))
 
 

@@ -169,7 +169,8 @@ def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 
 def _inflation(source: View, target: View) -> float:
     off = float(np.median(np.concatenate([source.coarse.spread, target.coarse.spread])))
     constant, slope, least = INFLATION
-    return float(max(10 ** (constant + slope * off), least))
+    # Beyond half a cell there is no surface, and nothing was measured.
+    return float(max(10 ** (constant + slope * min(off, 0.5)), least))
 
 
 def _undetermined(relative: Floats, limit: float) -> tuple[str, ...]:
