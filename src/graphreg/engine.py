@@ -155,6 +155,7 @@ def register_engine(
         runner_up=in_data(poses[1]) if len(poses) > 1 else None,
         scores=tuple(float(score) for score in scores[:2]),
         rivalry=0.0 if init is None else 0.5,
+        free=free,
     )
 
 

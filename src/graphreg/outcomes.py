@@ -42,6 +42,7 @@ class Outcome:
     hypotheses      how many poses were tried
     runner_up       the best pose that differs
     scores          of the best pose and of the runner-up
+    free            what the motion may do: turn about x, y, z, shift along x, y, z
     rivalry         where only one pose was looked at: how close a runner-up is taken to be, 0 to 1
     """
 
@@ -57,3 +58,4 @@ class Outcome:
     runner_up: Floats | None = None
     scores: tuple[float, ...] = ()
     rivalry: float = 0.5
+    free: tuple[bool, ...] = (True,) * 6

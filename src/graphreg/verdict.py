@@ -106,7 +106,7 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     evidence, laid = gather(*views, motion, pairs, threads)
     if not evidence.overlap:
         return Verdict(False, 0.0, "not registered: no part of the source lies on the target", evidence, None)
-    hold = held(*views, motion, laid, threads)
+    hold = held(*views, motion, laid, outcome.free, threads)
     if hold is None:
         return Verdict(False, 0.0, "not registered: where the clouds meet, no surfaces face each other", evidence, None)
     rivalry = outcome.scores[1] / outcome.scores[0] if len(outcome.scores) > 1 else outcome.rivalry
@@ -134,8 +134,12 @@ def confidence_of(evidence: Evidence, rivalry: float) -> float:
     return float(1 / (1 + np.exp(-np.dot(LOGIT, known))))
 
 
-def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 1) -> Hold | None:
+def held(
+    source: View, target: View, motion: Floats, laid: Mask, free: tuple[bool, ...], threads: int = 1
+) -> Hold | None:
     """What the normal equations at the pose say: which small motions would part the surfaces, and which would not.
+
+    free  which of the turns about and shifts along x, y, z the motion may make
 
     None where no pieces of the surfaces face each other.
     """
@@ -149,20 +153,21 @@ def held(source: View, target: View, motion: Floats, laid: Mask, threads: int = 
     on_it = transform(close, source.fine.points[laid])
     centre = on_it.mean(axis=0)
     radius = float(np.sqrt(((on_it - centre) ** 2).sum(axis=1).mean())) or 1.0
-    # From turns about the origin to turns about the centre; then lengths in units of the radius.
+    # From turns about the origin to turns about the centre.
     about = np.eye(6)
     about[3:, :3] = [[0, -centre[2], centre[1]], [centre[2], 0, -centre[0]], [-centre[1], centre[0], 0]]
-    information = about.T @ information @ about
-    scale = np.repeat([1 / radius, 1.0], 3)
-    relative = information * np.outer(scale, scale) / weight
-    residual = float(np.sqrt(squared / weight))
+    # Into the target's own axes. What the motion may not do, it is held in.
     back = inverse(target.home)
-    turn = np.kron(np.eye(2), back[:3, :3])
-    undetermined = _undetermined(turn @ relative @ turn.T, LOOSE + LOOSE_BY_NOISE * residual**4)
+    turn = np.kron(np.eye(2), back[:3, :3]) @ about.T
+    information = np.where(np.outer(free, free), turn @ information @ turn.T, 0.0)
+    scale = np.repeat([1 / radius, 1.0], 3)
+    relative = information * np.outer(scale, scale) / weight + np.diag(1.0 - np.array(free))
+    residual = float(np.sqrt(squared / weight))
+    undetermined = _undetermined(relative, LOOSE + LOOSE_BY_NOISE * residual**4)
     unit = np.repeat([1.0, cell], 3)
-    floor = np.trace(information) * 1e-12 * np.eye(6)
-    spread = np.linalg.inv(information + floor) * (squared / np.count_nonzero(laid)) * _inflation(source, target)
-    covariance = turn @ (spread * np.outer(unit, unit)) @ turn.T
+    floor = np.trace(information) * np.where(free, 1e-12, 1.0)
+    spread = np.linalg.inv(information + np.diag(floor)) * (squared / np.count_nonzero(laid))
+    covariance = np.where(np.outer(free, free), spread * np.outer(unit, unit) * _inflation(source, target), 0.0)
     return Hold(transform(back, centre[None] * cell)[0], covariance, undetermined)
 
 
