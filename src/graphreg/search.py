@@ -141,6 +141,11 @@ def meeting(source: Surface, target: Surface, motion: Floats, pairs: Matches) ->
     return np.flatnonzero((np.einsum("ij,ij->i", apart, apart) <= MEETING**2) & (facing >= FACING))
 
 
+def differ(a: Floats, b: Floats, source: Surface) -> bool:
+    """Whether two poses are two results, not one."""
+    return len(_different(np.array([a, b]), source, DIFFERENT, 2)) == 2
+
+
 def _different(poses: Floats, source: Surface, apart: float, most: int) -> list[int]:
     """Of poses in their order, those that differ from all before them, up to so many."""
     corners = _corners(source.points)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphreg import _core
 from graphreg.clouds import Floats, Mask
 from graphreg.outcomes import Outcome
 from graphreg.poses import inverse, transform
-from graphreg.search import meeting
-from graphreg.signatures import Matches, matches
-from graphreg.views import Cleaned, View, in_cells, views_of
+from graphreg.search import LAST_REACH, differ, meeting, search
+from graphreg.signatures import Matches
+from graphreg.views import View, clean, in_cells, views_of
 
 # Fine pieces nearer than so many cells lie on each other; their normals agree within this angle.
 NEAR = 1.5
@@ -27,6 +28,8 @@ CLOSE, FEW = 0.85, 15
 # Directions are free where the surfaces hold them by less than this share; noise in normals feigns some hold.
 LOOSE, LOOSE_BY_NOISE = 0.005, 6.0
 LAST_SCALE = 0.5
+# How the points of a method that does not look at surfaces are cleaned, as the engine does.
+MOST_POINTS, K, ALPHA = 40_000, 10, 5.2
 # A pose is less certain than if each piece of surface had an error of its own, and much less so where noise is as wide
 # as the cells: the variance is larger by 10^(a + b s), where points lie s coarse cells off their planes, and at least
 # by c. Found on pairs of made scans with noise from 0 to 1.4 % of their size.
@@ -97,19 +100,23 @@ class Verdict:
 
 def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     """Judge what a method found, on the views that it used or on those of its points."""
-    views, pairs = outcome.views, outcome.matches
+    views, pairs, scores = outcome.views, outcome.matches, outcome.scores
     if views is None:
-        views = views_of(Cleaned(outcome.source), Cleaned(outcome.target), threads=threads)
-    if pairs is None:
-        pairs = matches(views[0].signatures, views[1].signatures, threads)
+        source, target = (
+            clean(points, name, None, MOST_POINTS, K, ALPHA, 0, threads)
+            for points, name in ((outcome.source, "source"), (outcome.target, "target"))
+        )
+        views = views_of(source, target, threads=threads)
     motion = in_cells(outcome.transformation, *views)
+    if pairs is None:
+        pairs, scores = _searched(*views, motion, threads)
     evidence, laid = gather(*views, motion, pairs, threads)
     if not evidence.overlap:
         return Verdict(False, 0.0, "not registered: no part of the source lies on the target", evidence, None)
     hold = held(*views, motion, laid, outcome.free, threads)
     if hold is None:
         return Verdict(False, 0.0, "not registered: where the clouds meet, no surfaces face each other", evidence, None)
-    rivalry = outcome.scores[1] / outcome.scores[0] if len(outcome.scores) > 1 else outcome.rivalry
+    rivalry = scores[1] / max(scores[0], 1e-9) if len(scores) > 1 else outcome.rivalry
     believed = confidence_of(evidence, rivalry)
     confidence = min(believed, MOST_IF_UNDETERMINED) if hold.undetermined else believed
     success = confidence >= ENOUGH
@@ -126,6 +133,16 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     else:
         reason = f"not registered: {'' if evidence.meeting >= FEW else 'only '}{seen}"
     return Verdict(success, confidence, reason, evidence, hold)
+
+
+def _searched(source: View, target: View, motion: Floats, threads: int) -> tuple[Matches, tuple[float, ...]]:
+    """For a method that saw one pose only: what looks alike, the score of its pose, and that of the best other one."""
+    freedom = _core.Freedom([True] * 6, [0.0] * 3)
+    found = search(source.coarse, target.coarse, (source.signatures, target.signatures), freedom, threads=threads)
+    here = source.coarse
+    own = float(target.coarse.field.score(motion[None], here.points, here.normals, LAST_REACH, threads)[0])
+    others = [score for pose, score in zip(found.poses, found.scores, strict=True) if differ(pose, motion, here)]
+    return found.matches, (own, float(max(others, default=0.0)))
 
 
 def confidence_of(evidence: Evidence, rivalry: float) -> float:
