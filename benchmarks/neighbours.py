@@ -25,6 +25,7 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from graphreg import neighbour_graph, voxel_downsample  # noqa: E402
+from graphreg.bench.memory import resident_bytes  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.datasets import synthetic  # noqa: E402
 from graphreg.invariants import invariants_of  # noqa: E402
@@ -121,12 +122,6 @@ def report_memory(what: str, path: Path) -> None:
     before = resident_bytes("VmRSS")
     run(points)
     print((resident_bytes("VmHWM") - before) / len(points))
-
-
-def resident_bytes(which: str) -> int:
-    """Now (VmRSS) or at its peak (VmHWM). Linux; getrusage would count what the parent process held."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith(which))
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from graphreg import register
+from graphreg.bench.memory import resident_bytes
 from graphreg.bench.peers import LOCAL, installed, told
 from graphreg.bench.tables import write_table
 from graphreg.clouds import Floats
@@ -78,12 +79,6 @@ def run_once(name: str, folder: Path) -> None:
     seconds = time.perf_counter() - began
     peak = resident_bytes("VmHWM") - before
     print(json.dumps({"seconds": seconds, "peak": peak, "degrees": angular_error(found, inverse(START))}))
-
-
-def resident_bytes(which: str) -> int:
-    """Now (VmRSS) or at its peak (VmHWM). Linux; getrusage would count what the parent process held."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith(which))
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from drawn import Floats, make_cloud, make_motion, seeds
 from graphreg import _core
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
-from graphreg.search import cube_turns, fitted, meeting, population, search
+from graphreg.search import cube_turns, meeting, population, search
 from graphreg.signatures import matches, outward, signatures_of
 from graphreg.surfaces import Surface, surface_of
 
@@ -300,19 +300,6 @@ def test_the_turns_of_a_cube() -> None:
         corners = {tuple(corner) for corner in (np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T @ turn.T)}
         assert len(corners) == 8
         assert all(set(map(abs, corner)) == {1} for corner in corners)
-
-
-def test_a_weighted_fit_follows_the_weights() -> None:
-    rng = np.random.default_rng(0)
-    points, motion = rng.normal(size=(30, 3)), make_motion(1, 5.0)
-    places = transform(motion, points)
-    np.testing.assert_allclose(fitted(points, places, np.ones(30)), motion, atol=1e-12)
-    spoilt = places.copy()
-    spoilt[:10] += 5
-    weights = np.where(np.arange(30) < 10, 1e-15, 1.0)
-    np.testing.assert_allclose(fitted(points, spoilt, weights), motion, atol=1e-12)
-    unweighted = fitted(points, spoilt, np.ones(30))
-    np.testing.assert_allclose(unweighted, twins.fitted_motion(points, spoilt), atol=1e-12)
 
 
 def test_the_population_rests_near_the_truth_from_one_of_its_turns() -> None:

@@ -19,7 +19,7 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
-from graphreg.search import WIDE, search
+from graphreg.search import LAST_REACH, WIDE, search
 from graphreg.signatures import matches
 from graphreg.views import at_once, clean, in_cells, in_users_frame, views_of
 
@@ -119,7 +119,7 @@ def register_engine(
         poses = y.coarse.field.refine(
             begun, x.coarse.points, x.coarse.normals, x.coarse.importance, FROM_INIT_SCALES, freedom, threads
         )
-        scores = y.coarse.field.score(poses, x.coarse.points, x.coarse.normals, 1.0, threads)
+        scores = y.coarse.field.score(poses, x.coarse.points, x.coarse.normals, LAST_REACH, threads)
         proposed, pairs = 1, matches(x.signatures, y.signatures, threads)
     searched = time.perf_counter()
     finer = y.cell / y.fine_cell

@@ -78,6 +78,19 @@ def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
     return np.asarray(np.asarray(points, np.float64) @ matrix[:3, :3].T + matrix[:3, 3])
 
 
+def fit_points(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:
+    """The motion T that minimises sum_i w_i |T x_i - y_i|^2 (Arun, Huang, Blostein 1987; Kabsch 1976).
+
+    source, target  (N, 3), paired by row
+    weights         (N,), not negative, not all zero; by default all alike
+    """
+    shares = np.full(len(source), 1 / len(source)) if weights is None else weights / weights.sum()
+    here, there = shares @ source, shares @ target
+    covariance = (target - there).T @ ((source - here) * shares[:, None])
+    rotation = nearest_rotation(covariance)
+    return pose(rotation, there - rotation @ here)
+
+
 def own_frame(cloud: Floats) -> Floats:
     """The motion to the centroid and principal axes of a cloud, so that a grid laid there moves with the cloud.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphreg import _core
 from graphreg.clouds import Floats, extent
 from graphreg.forces import Law, Particles, pull
-from graphreg.poses import nearest_rotation, pose, transform
+from graphreg.poses import fit_points, pose, transform
 from graphreg.signatures import Matches, Signatures, matches
 from graphreg.surfaces import Surface
 
@@ -110,7 +110,7 @@ def population(source: Surface, target: Surface, threads: int = 1) -> Floats:
         for softening in np.geomspace(*SOFTENING, STEPS) * size:
             body = Particles(transform(motion, x), np.ones(len(x)), np.empty((len(x), 0)))
             felt = pull(body, field, Law.INVERSE_SQUARE, float(softening), threads)
-            motion = fitted(body.points, felt.resting_points(body.points), felt.weights) @ motion
+            motion = fit_points(body.points, felt.resting_points(body.points), felt.weights) @ motion
         found.append(motion)
     return np.array(found)
 
@@ -123,14 +123,6 @@ def cube_turns() -> list[Floats]:
         for signs in product((1.0, -1.0), repeat=3)
     )
     return [turn for turn in signed if np.linalg.det(turn) > 0]
-
-
-def fitted(points: Floats, places: Floats, weights: Floats) -> Floats:
-    """The motion that carries points to places, in the weighted least squares sense."""
-    share = weights / weights.sum()
-    here, there = share @ points, share @ places
-    turn = nearest_rotation((places - there).T @ ((points - here) * share[:, None]))
-    return pose(turn, there - turn @ here)
 
 
 def meeting(source: Surface, target: Surface, motion: Floats, pairs: Matches) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphreg import _core
 from graphreg.clouds import Floats, Mask
+from graphreg.engine import Settings
 from graphreg.outcomes import Outcome
 from graphreg.poses import inverse, transform
 from graphreg.search import LAST_REACH, differ, meeting, search
@@ -28,8 +29,6 @@ CLOSE, FEW = 0.85, 15
 # Directions are free where the surfaces hold them by less than this share; noise in normals feigns some hold.
 LOOSE, LOOSE_BY_NOISE = 0.005, 6.0
 LAST_SCALE = 0.5
-# How the points of a method that does not look at surfaces are cleaned, as the engine does.
-MOST_POINTS, K, ALPHA = 40_000, 10, 5.2
 # A pose is less certain than if each piece of surface had an error of its own, and much less so where noise is as wide
 # as the cells: the variance is larger by 10^(a + b s), where points lie s coarse cells off their planes, and at least
 # by c. Found on pairs of made scans with noise from 0 to 1.4 % of their size.
@@ -102,8 +101,9 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     """Judge what a method found, on the views that it used or on those of its points."""
     views, pairs, scores = outcome.views, outcome.matches, outcome.scores
     if views is None:
+        usual = Settings()
         source, target = (
-            clean(points, name, None, MOST_POINTS, K, ALPHA, 0, threads)
+            clean(points, name, None, usual.points, usual.k, usual.alpha, 0, threads)
             for points, name in ((outcome.source, "source"), (outcome.target, "target"))
         )
         views = views_of(source, target, threads=threads)

@@ -14,10 +14,10 @@ import twins
 from drawn import clouds, make_cloud, make_motion, seeds
 from graphreg import _core
 from graphreg.datasets import synthetic
-from graphreg.methods.alignment import fit_partners, fit_points, step_to_planes, vector_from_rotation
+from graphreg.methods.alignment import fit_partners, step_to_planes, vector_from_rotation
 from graphreg.methods.fricp import Anderson
 from graphreg.metrics import angular_error, rmsd
-from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from graphreg.poses import fit_points, inverse, pose, rotation_from_vector, transform
 
 
 @given(clouds, seeds, st.floats(0, 0.3), st.integers(1, 3))

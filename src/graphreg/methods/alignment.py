@@ -1,4 +1,4 @@
-"""The motion that lays pairs of points on each other: in closed form for points, one linear step for planes."""
+"""The motion that lays points on their partners: in closed form for points, one linear step for planes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ from graphreg.clouds import Floats
 from graphreg.poses import nearest_rotation, pose, rotation_from_vector
 
 
-def fit_points(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:
-    """The motion T that minimises sum_i w_i |T x_i - y_i|^2 (Arun, Huang, Blostein 1987; Kabsch 1976).
-
-    source, target  (N, 3), paired by row
-    weights         (N,), not negative, not all zero; by default all alike
-    """
-    shares = np.full(len(source), 1 / len(source)) if weights is None else weights / weights.sum()
-    here, there = shares @ source, shares @ target
-    covariance = (target - there).T @ ((source - here) * shares[:, None])
-    rotation = nearest_rotation(covariance)
-    return pose(rotation, there - rotation @ here)
-
-
 def fit_partners(
     points: Floats,
     target: Floats,
@@ -31,7 +18,7 @@ def fit_partners(
     weights: Floats | None,
     threads: int,
 ) -> Floats:
-    """The same for the pairs (points[i], target[partner[i]]), i of `rows`, without gathering them."""
+    """`graphreg.poses.fit_points` for the pairs (points[i], target[partner[i]]), i of `rows`, without gathering."""
     moments = _core.moments_of_pairs(points, target, partner, rows, weights, threads)
     here, there = moments[:3], moments[3:6]
     rotation = nearest_rotation(moments[6:].reshape(3, 3))

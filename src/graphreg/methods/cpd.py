@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.methods.alignment import fit_points
 from graphreg.methods.mixtures import (
     CELLS,
     Responsibilities,
@@ -29,7 +28,7 @@ from graphreg.methods.mixtures import (
 )
 from graphreg.methods.run import Common, Run
 from graphreg.outcomes import Callback, Outcome
-from graphreg.poses import transform
+from graphreg.poses import fit_points, transform
 
 # Where all pairs coincide the variance would vanish. So far down, single precision tells no two points apart.
 SMALLEST_VARIANCE = 1e-12

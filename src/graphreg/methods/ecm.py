@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.methods.alignment import fit_points
 from graphreg.methods.mixtures import (
     CELLS,
     Responsibilities,
@@ -33,7 +32,7 @@ from graphreg.methods.mixtures import (
 )
 from graphreg.methods.run import Common, Run
 from graphreg.outcomes import Callback, Outcome
-from graphreg.poses import pose, rotation_from_vector, transform
+from graphreg.poses import fit_points, pose, rotation_from_vector, transform
 
 # Added to the covariance, as in the paper, so that it cannot become singular; in units of the clouds' spread, squared.
 SMALLEST_VARIANCE = 1e-8

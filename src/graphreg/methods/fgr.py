@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.methods.alignment import fit_points
 from graphreg.methods.matches import feature_matches, in_like_triangles
 from graphreg.methods.run import Common, Run
 from graphreg.outcomes import Callback, Outcome
-from graphreg.poses import transform
+from graphreg.poses import fit_points, transform
 
 # So many are taken for each mu.
 STEPS = 4

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from graphreg import _core
 from graphreg.clouds import Floats
-from graphreg.methods.alignment import fit_points
 from graphreg.methods.closest import ClosestPoints, iterate, point_distance, within
 from graphreg.methods.run import Common, Run
 from graphreg.outcomes import Callback, Outcome
-from graphreg.poses import transform
+from graphreg.poses import fit_points, transform
 from graphreg.voxels import voxel_downsample
 
 # Of the triangles drawn, the one with the largest area becomes the base.
