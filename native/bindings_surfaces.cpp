@@ -61,12 +61,13 @@ void bind_surfaces(nb::module_& module) {
             const Neighbourhoods graph = checked(means, neighbours, order);
             belongs(weights.shape(0), graph);
             belongs(moments.shape(0), graph);
-            Fresh<double> normals({graph.count, 3});
+            Fresh<double> normals({graph.count, 3}), laid({graph.count, 3});
             Fresh<double> spread({graph.count});
             unlocked([&] {
-                fit_pooled_planes(graph, weights.data(), moments.data(), threads, normals.data(), spread.data());
+                fit_pooled_planes(graph, weights.data(), moments.data(), threads, normals.data(), spread.data(),
+                                  laid.data());
             });
-            return nb::make_tuple(normals.release(), spread.release());
+            return nb::make_tuple(normals.release(), spread.release(), laid.release());
         },
         nb::arg("means"), nb::arg("neighbours"), nb::arg("order"), nb::arg("weights"), nb::arg("moments"),
         nb::arg("threads"));

@@ -34,12 +34,14 @@ void bind_voxels(nb::module_& module) {
         nb::arg("points"));
     module.def(
         "occupied_cells",
-        [](const Points& points, double size, int levels) {
+        [](const Points& points, double size, int levels, std::size_t at_least) {
             Fresh<std::int64_t> counts({static_cast<std::size_t>(levels)});
-            unlocked([&] { occupied_cells(points.data(), points.shape(0), size, levels, counts.data()); });
+            unlocked([&] {
+                occupied_cells(points.data(), points.shape(0), size, levels, at_least, counts.data());
+            });
             return counts.release();
         },
-        nb::arg("points"), nb::arg("size"), nb::arg("levels"));
+        nb::arg("points"), nb::arg("size"), nb::arg("levels"), nb::arg("at_least") = 1);
     module.def(
         "cell_moments",
         [](const Points& points, const std::optional<Input<double, nb::shape<-1>>>& weights,

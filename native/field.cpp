@@ -1,6 +1,7 @@
 #include "field.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -45,39 +46,63 @@ Field::Field(const double* points, const double* normals, const std::int32_t* ne
     for (double& corner : low_) corner -= margin * side;
     inverse_side_ = 1 / side;
     block_at_.assign(static_cast<std::size_t>(blocks_[0] * blocks_[1] * blocks_[2]), -1);
-    std::vector<std::array<float, block_cells>> distances;
+    // While it is built, a cell holds the squared distance of the nearest point so far above that point's index: of two such
+    // numbers the smaller one is wanted, which takes no branch. Distances are not negative, so their bits compare as they do.
+    constexpr auto no_one = std::numeric_limits<std::uint64_t>::max();
+    std::vector<std::array<std::uint64_t, block_cells>> nearest;
     for (std::size_t i = 0; i < count; ++i) {
-        std::int64_t cell[3];
-        double within[3];  // the point, from the middle of its cell
+        constexpr int width = 2 * reach + 1;
+        std::int64_t block[3][2];      // the two blocks that the cells around the point may lie in
+        int which[3][width];           // of these, for each cell
+        std::size_t inside[3][width];  // and where in it
+        float squared[3][width];
         for (int a = 0; a < 3; ++a) {
             const double place = (points[3 * i + a] - low_[a]) * inverse_side_;
-            cell[a] = static_cast<std::int64_t>(place);
-            within[a] = place - static_cast<double>(cell[a]) - 0.5;
+            const auto cell = static_cast<std::int64_t>(place);
+            block[a][0] = (cell - reach) >> block_bits;
+            block[a][1] = (cell + reach) >> block_bits;
+            for (int c = 0; c < width; ++c) {
+                const std::int64_t at = cell + c - reach;
+                const double off = static_cast<double>(at) + 0.5 - place;
+                which[a][c] = at >> block_bits != block[a][0];
+                inside[a][c] = static_cast<std::size_t>(at & (block_side - 1)) << (a * block_bits);
+                squared[a][c] = static_cast<float>(off * off);
+            }
         }
-        for (std::int64_t z = -reach; z <= reach; ++z)
-            for (std::int64_t y = -reach; y <= reach; ++y)
-                for (std::int64_t x = -reach; x <= reach; ++x) {
-                    const double dx = static_cast<double>(x) - within[0], dy = static_cast<double>(y) - within[1],
-                                 dz = static_cast<double>(z) - within[2];
-                    const auto squared = static_cast<float>(dx * dx + dy * dy + dz * dz);
-                    if (squared > farthest) continue;
-                    const std::int64_t cx = cell[0] + x, cy = cell[1] + y, cz = cell[2] + z;
-                    auto& block = block_at_[static_cast<std::size_t>(
-                        ((cz >> block_bits) * blocks_[1] + (cy >> block_bits)) * blocks_[0] + (cx >> block_bits))];
-                    if (block < 0) {
-                        block = static_cast<std::int32_t>(cells_.size());
-                        cells_.emplace_back().fill(-1);
-                        distances.emplace_back().fill(std::numeric_limits<float>::infinity());
+        std::uint64_t* cells[2][2][2];
+        std::int32_t numbers[2][2][2];
+        for (int z = 0; z < 2; ++z)
+            for (int y = 0; y < 2; ++y)
+                for (int x = 0; x < 2; ++x) {
+                    std::int32_t& number = block_at_[static_cast<std::size_t>(
+                        (block[2][z] * blocks_[1] + block[1][y]) * blocks_[0] + block[0][x])];
+                    if (number < 0) {
+                        number = static_cast<std::int32_t>(nearest.size());
+                        nearest.emplace_back().fill(no_one);
                     }
-                    const auto inside = static_cast<std::size_t>(
-                        (((cz & 7) << block_bits | (cy & 7)) << block_bits) | (cx & 7));
-                    float& nearest = distances[static_cast<std::size_t>(block)][inside];
-                    if (squared < nearest) {
-                        nearest = squared;
-                        cells_[static_cast<std::size_t>(block)][inside] = static_cast<std::int32_t>(i);
-                    }
+                    numbers[z][y][x] = number;
                 }
+        for (int z = 0; z < 2; ++z)
+            for (int y = 0; y < 2; ++y)
+                for (int x = 0; x < 2; ++x)
+                    cells[z][y][x] = nearest[static_cast<std::size_t>(numbers[z][y][x])].data();
+        for (int z = 0; z < width; ++z)
+            for (int y = 0; y < width; ++y) {
+                std::uint64_t* const* row = cells[which[2][z]][which[1][y]];
+                const std::size_t start = inside[2][z] + inside[1][y];
+                const float across = squared[2][z] + squared[1][y];
+                for (int x = 0; x < width; ++x) {
+                    const float distance = across + squared[0][x];
+                    const std::uint64_t mine = std::uint64_t{std::bit_cast<std::uint32_t>(distance)} << 32 | i;
+                    std::uint64_t& cell = row[which[0][x]][start + inside[0][x]];
+                    cell = distance <= farthest ? std::min(cell, mine) : cell;
+                }
+            }
     }
+    cells_.resize(nearest.size());
+    for (std::size_t b = 0; b < nearest.size(); ++b)
+        std::transform(nearest[b].begin(), nearest[b].end(), cells_[b].begin(),
+                       [](std::uint64_t named) { return static_cast<std::int32_t>(named); });
 }
 
 inline std::int32_t Field::named_at(const std::array<double, 3>& place) const {

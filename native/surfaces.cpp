@@ -212,7 +212,7 @@ void planes_of(const Neighbourhoods& graph, std::size_t begin, std::size_t end, 
 
 GRAPHREG_DISPATCHED
 void pooled_planes_of(const Neighbourhoods& graph, const double* weights, const double* moments, std::size_t begin,
-                      std::size_t end, Edges& edges, double* normals, double* spread) {
+                      std::size_t end, Edges& edges, double* normals, double* spread, double* laid) {
     for (std::size_t p = begin; p < end; p += lanes) {
         edges.gather(graph, p, end);
         Four weight{}, x{}, y{}, z{};
@@ -245,6 +245,9 @@ void pooled_planes_of(const Neighbourhoods& graph, const double* weights, const 
             normal[1] = planes.normal.y[lane];
             normal[2] = planes.normal.z[lane];
             spread[edges.point[lane]] = off[lane];
+            const double below = mx[lane] * normal[0] + my[lane] * normal[1] + mz[lane] * normal[2];
+            for (std::size_t a = 0; a < 3; ++a)
+                laid[3 * edges.point[lane] + a] = graph.points[3 * edges.point[lane] + a] + below * normal[a];
         }
     }
 }
@@ -330,10 +333,10 @@ void fit_planes(const Neighbourhoods& graph, int threads, double* normals, doubl
 }
 
 void fit_pooled_planes(const Neighbourhoods& graph, const double* weights, const double* moments, int threads,
-                       double* normals, double* spread) {
+                       double* normals, double* spread, double* laid) {
     parallel_for(graph.count, grain, threads, [&](std::size_t begin, std::size_t end) {
         Edges edges(graph.k);
-        pooled_planes_of(graph, weights, moments, begin, end, edges, normals, spread);
+        pooled_planes_of(graph, weights, moments, begin, end, edges, normals, spread, laid);
     });
 }
 

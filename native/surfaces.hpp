@@ -33,9 +33,9 @@ void fit_planes(const Neighbourhoods& graph, int threads, double* normals, doubl
 // The same for cells that stand for many points each: the plane through all points of a cell and of its neighbour cells.
 // graph.points: the cells' means; weights (count): of all the points in a cell; moments (count, 6): their weighted second
 // moments about the mean, xx yy zz xy xz yz. spread (count): the root of the smallest eigenvalue, how far points lie off
-// the plane.
+// the plane. laid (count, 3): the means, moved along the normals onto the planes.
 void fit_pooled_planes(const Neighbourhoods& graph, const double* weights, const double* moments, int threads,
-                       double* normals, double* spread);
+                       double* normals, double* spread, double* laid);
 
 // Theorem 2, without the sign of normals: (count, 2) with
 //   sum_j W_ij (|n_i -+ n_j|^2 + (c_i - c_j)^2)    and    sum_j sqrt(W_ij) |n_i -+ n_j|^2

@@ -138,12 +138,19 @@ std::size_t distinct(const double* points, std::size_t count, std::int32_t* firs
     return found;
 }
 
-void occupied_cells(const double* points, std::size_t count, double size, int levels, std::int64_t* counts) {
+void occupied_cells(const double* points, std::size_t count, double size, int levels, std::size_t at_least,
+                    std::int64_t* counts) {
     const std::vector<Entry> entries = sorted_by_cell(points, count, size, 1);
-    std::fill_n(counts, levels, count > 0 ? 1 : 0);
-    for (std::size_t i = 1; i < count; ++i) {
-        const int differing = static_cast<int>(std::bit_width(entries[i].key ^ entries[i - 1].key));
-        for (int level = 0; level < std::min(levels, (differing + 2) / 3); ++level) ++counts[level];
+    std::fill_n(counts, levels, 0);
+    std::vector<std::size_t> began(static_cast<std::size_t>(levels));  // where the cell of each level began
+    for (std::size_t i = 1; i <= count; ++i) {
+        const int ended = i == count ? levels
+                                     : (static_cast<int>(std::bit_width(entries[i].key ^ entries[i - 1].key)) + 2) / 3;
+        for (int level = 0; level < std::min(levels, ended); ++level) {
+            std::size_t& first = began[static_cast<std::size_t>(level)];
+            counts[level] += i - first >= at_least;
+            first = i;
+        }
     }
 }
 

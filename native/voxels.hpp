@@ -22,8 +22,9 @@ void voxel_means(const double* values, std::size_t width, const std::int32_t* or
 // The points (count, 3) without those that repeat an earlier one: how many, and their indices in `first`, ascending.
 std::size_t distinct(const double* points, std::size_t count, std::int32_t* first);
 
-// How many cells are occupied at the given size, at twice that, at four times, ...: counts (levels).
-void occupied_cells(const double* points, std::size_t count, double size, int levels, std::int64_t* counts);
+// How many cells hold at least so many points, at the given size, at twice that, at four times, ...: counts (levels).
+void occupied_cells(const double* points, std::size_t count, double size, int levels, std::size_t at_least,
+                    std::int64_t* counts);
 
 // What each cell holds: the sum of its points' weights (cells), their weighted mean (cells, 3) and their weighted second
 // moments about it, xx yy zz xy xz yz (cells, 6). weights: one a point, positive, or null where all are 1.

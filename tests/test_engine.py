@@ -121,7 +121,7 @@ def test_what_the_result_tells_of_the_search() -> None:
     found = graphreg.register(pair.source, pair.target)
     assert found.hypotheses >= 1
     assert [step.energy for step in found.history] == [-found.scores[0]] * 2
-    assert set(found.timings) == {"clean", "describe", "search", "refine", "judge", "total"}
+    assert set(found.timings) == {"draw", "describe", "search", "refine", "judge", "total"}
     assert (found.runner_up is None) == (len(found.scores) == 1)
     if found.runner_up is not None:
         assert found.scores[0] >= found.scores[1]

@@ -14,7 +14,7 @@ import twins
 from drawn import Floats, clouds, make_cloud, make_motion, seeds
 from graphreg import _core
 from graphreg.poses import transform
-from graphreg.surfaces import Surface, cell_for, surface_of
+from graphreg.surfaces import Surface, cell_for, cells_of, surface_of
 
 
 def members(points: Floats, cell: float) -> list[np.ndarray]:
@@ -58,16 +58,66 @@ def test_planes_go_through_all_points_of_a_cell_and_its_neighbours(points: Float
 
 
 @given(clouds, st.floats(0.05, 1), seeds)
-def test_a_surface_holds_its_points(points: Floats, share: float, seed: int) -> None:
-    cell = share * float(np.ptp(points))
+def test_cells_hold_their_points(points: Floats, share: float, seed: int) -> None:
+    side = share * float(np.ptp(points))
     weights = weights_for(points, seed)
-    surface = surface_of(points, cell, weights)
-    assert len(surface) == len(np.unique(twins.cells_of(points / cell, 1.0)))
-    np.testing.assert_allclose(surface.weights.sum(), weights.sum(), rtol=1e-12)
-    np.testing.assert_allclose(
-        surface.weights @ surface.points * cell, weights @ points, atol=1e-11 * np.abs(points).sum()
-    )
-    assert surface.neighbours.shape == (len(surface), min(10, len(surface) - 1))
+    cells = cells_of(points, side, weights)
+    assert len(cells.means) == len(np.unique(twins.cells_of(points / side, 1.0)))
+    np.testing.assert_allclose(cells.sums.sum(), weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(cells.sums @ cells.means * side, weights @ points, atol=1e-11 * np.abs(points).sum())
+    assert cells.neighbours.shape == (len(cells.means), min(10, len(cells.means) - 1))
+    chosen = np.random.default_rng(seed).random(len(cells.means)) < 0.5
+    of_points = {tuple(cell) for cell in np.floor(points[cells.members(chosen)] / side)}
+    assert len(of_points) == np.count_nonzero(chosen)
+
+
+@given(clouds, st.floats(0.02, 0.3), seeds)
+def test_means_are_laid_on_their_planes(points: Floats, share: float, seed: int) -> None:
+    points, weights = points / np.ptp(points) / share, weights_for(points, seed)
+    cells = cells_of(points, 1.0, weights)
+    normals, _, laid = _core.fit_pooled_planes(cells.means, cells.neighbours, cells.walk, cells.sums, cells.moments, 1)
+    rows = members(points, 1.0)
+    for cell, around in enumerate(cells.neighbours):
+        pooled = np.concatenate([rows[other] for other in (cell, *around)])
+        middle = np.average(points[pooled], axis=0, weights=weights[pooled])
+        assert abs((laid[cell] - middle) @ normals[cell]) < 1e-9 / share
+        np.testing.assert_allclose(np.cross(laid[cell] - cells.means[cell], normals[cell]), 0, atol=1e-9 / share)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_pieces_come_as_near_to_the_surface_as_there_is_noise(noise: float) -> None:
+    """A ball of many cells: without noise its curvature is left alone, with noise most of the noise is gone."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(20_000, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    ball = directions * (12 + noise * rng.normal(size=(20_000, 1)))
+    cells, surface = cells_of(ball, 1.0), surface_of(ball, 1.0)
+
+    def off(means: Floats) -> float:
+        radius = np.linalg.norm(means, axis=1)
+        return float(np.sqrt(((radius - 12) ** 2).mean()))
+
+    if noise:
+        assert off(surface.points) < 0.6 * off(cells.means)
+    else:
+        assert off(surface.points) < 1.2 * off(cells.means)
+
+
+def test_of_chosen_cells_the_surface_is_as_if_there_were_no_others() -> None:
+    points = make_cloud("surface", 4000, 3)
+    cells = cells_of(points, 0.1)
+    chosen = np.random.default_rng(0).random(len(cells.means)) < 0.8
+    surface = cells.surface(chosen)
+    numbers = np.flatnonzero(chosen)
+    rows = members(points, 0.1)
+    for place, number in enumerate(numbers):
+        kept = [other for other in cells.neighbours[number] if chosen[other]]
+        assert {numbers[other] for other in surface.neighbours[place] if other != place} == set(kept)
+        pooled = points[np.concatenate([rows[other] for other in (number, *kept)])] / 0.1
+        if len(pooled) > 3:
+            normal = np.linalg.eigh(np.cov(pooled.T, bias=True))[1][:, 0]
+            assert abs(normal @ surface.normals[place]) > 1 - 1e-9
+    np.testing.assert_allclose(surface.weights, cells.sums[chosen])
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
@@ -86,7 +136,7 @@ def test_weights_are_how_often_a_point_counts() -> None:
     points = make_cloud("box", 500, 1)
     times = np.random.default_rng(0).integers(1, 4, len(points))
     weighted, repeated = surface_of(points, 0.3, times.astype(float)), surface_of(np.repeat(points, times, axis=0), 0.3)
-    np.testing.assert_allclose(weighted.points, repeated.points, atol=1e-12)
+    np.testing.assert_allclose(np.abs(weighted.normals), np.abs(repeated.normals), atol=1e-7)
     np.testing.assert_allclose(weighted.weights, repeated.weights)
     np.testing.assert_allclose(weighted.spread, repeated.spread, atol=1e-7)
 

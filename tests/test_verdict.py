@@ -16,7 +16,7 @@ from graphreg.outcomes import Outcome
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.signatures import matches
 from graphreg.verdict import Evidence, confidence_of, gather, judge
-from graphreg.views import Cleaned, in_cells, views_of
+from graphreg.views import drawn, in_cells, views_of
 
 COUNT = 6000
 NOISE = 0.003
@@ -83,7 +83,7 @@ def test_clouds_apart(hare: Floats) -> None:
 
 def test_evidence_counts_what_is_there(hare: Floats) -> None:
     """Of a cloud, cut in two by a plane and one part thrown away, the share left lies on the whole."""
-    x, y = views_of(Cleaned(hare), Cleaned(hare[hare[:, 0] < np.quantile(hare[:, 0], 0.6)]))
+    x, y = views_of(drawn(hare, "source"), drawn(hare[hare[:, 0] < np.quantile(hare[:, 0], 0.6)], "target"))
     pairs = matches(x.signatures, y.signatures)
     evidence, laid = gather(x, y, in_cells(np.eye(4), x, y), pairs)
     place = transform(inverse(x.home), x.fine.points * x.fine_cell)

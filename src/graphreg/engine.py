@@ -21,7 +21,7 @@ from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.search import LAST_REACH, WIDE, search
 from graphreg.signatures import matches
-from graphreg.views import at_once, clean, in_cells, in_users_frame, views_of
+from graphreg.views import at_once, drawn, in_cells, in_users_frame, views_of
 
 # Widths of the weights, in fine cells, in the steps of the last refinement; where points lie far off their planes, they
 # stay wider: so many times that, and at most so wide.
@@ -59,6 +59,8 @@ class Settings:
             if not (isinstance(value, kinds) and value > 0):
                 described = "whole number" if kinds is whole else "number"
                 raise InputError(f"{name}: expected a positive {described}, got {value!r}")
+        if self.k < 2:
+            raise InputError(f"k: expected at least 2 neighbours, got {self.k}")
         if self.voxel is not None and not (isinstance(self.voxel, number) and 0 < self.voxel < np.inf):
             raise InputError(f"voxel: expected a positive length, got {self.voxel!r}")
         if self.dof is not None:
@@ -79,21 +81,18 @@ def register_engine(
     start = np.eye(4) if init is None else init
     clouds = (source if init is None else transform(init, source), target)
 
-    def cleaned(number: int, workers: int) -> Any:
-        return clean(
-            clouds[number],
-            ("source", "target")[number],
-            settings.weights[number] if settings.weights else None,
-            settings.points,
-            settings.k,
-            settings.alpha,
-            seed,
-            workers,
-        )
-
-    surfaces = at_once(cleaned, (0, 1), threads)
+    weights = settings.weights or (None, None)
+    # Where not every motion is allowed, both keep their axes.
+    home = None if settings.dof is None else pose(np.eye(3), -target.mean(axis=0))
+    looked_at = at_once(
+        lambda number, _: drawn(
+            clouds[number], ("source", "target")[number], weights[number], settings.points, seed, home
+        ),
+        (0, 1),
+        threads,
+    )
     swept = time.perf_counter()
-    x, y = views_of(surfaces[0], surfaces[1], settings.voxel, settings.dof is not None, threads)
+    x, y = views_of(looked_at[0], looked_at[1], settings.voxel, settings.k, settings.alpha, threads)
     described = time.perf_counter()
     free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
     pivot = y.home[:3, 3] / y.cell  # the origin of the target's frame
@@ -140,14 +139,14 @@ def register_engine(
         in_data(motion),
         tuple(history),
         {
-            "clean": swept - began,
+            "draw": swept - began,
             "describe": described - swept,
             "search": searched - described,
             "refine": ended - searched,
         },
         y.fine_cell,
-        surfaces[0].points,
-        surfaces[1].points,
+        source,
+        target,
         # As the judge sees it, the source has not been moved yet.
         views=(replace(x, home=x.home @ start), y),
         matches=pairs,

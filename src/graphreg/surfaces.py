@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphreg import _core
-from graphreg.clouds import Floats, extent
+from graphreg.clouds import Floats, Mask, extent
 from graphreg.errors import InputError
 
 # Cells whose points together make the plane through a cell.
 NEIGHBOURS = 10
 # Of so many points the number of occupied cells is counted; it changes little with more.
 SAMPLE = 12_000
-LEVELS = 12
+LEVELS = 16
+# Points that cells of a sample hold on average where they are counted; sizes below that one.
+MANY, FINER = 4, 8
+# How far means lie off their planes where the surface is curved, in cells: noise of that size moves them halfway.
+CURVED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
     """Pieces of surface, in cells: lengths are in units of the cell's side.
 
-    points      (N, 3), the mean of the points in each cell
+    points      (N, 3), the mean of the points in each cell, laid on its plane
     normals     (N, 3) of the plane through the points of the cell and of its neighbours; zero where there is none
     weights     (N,), the sum of the weights of a cell's points
     importance  (N,), their mean, or None where all weigh the same
@@ -47,30 +52,117 @@ class Surface:
         return _core.Field(self.points, self.normals, self.neighbours)
 
 
-def surface_of(points: Floats, cell: float, weights: Floats | None = None, threads: int = 1, reach: int = 2) -> Surface:
-    """The surface of a cloud at one resolution."""
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What the cells that hold points say of them, and the graph that joins each cell to those nearest to it.
+
+    order, starts     the points, cell by cell, and where each cell begins
+    sums              (N,), the sum of the weights of a cell's points
+    means, moments    (N, 3) and (N, 6): their mean, and their second moments about it; in cells
+    neighbours, walk  (N, k), the nearest cells; and an order in which cells that follow each other are near
+    weighted          whether points differ in weight
+    """
+
+    order: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    sums: Floats
+    means: Floats
+    moments: Floats
+    neighbours: NDArray[np.int32]
+    walk: NDArray[np.int32]
+    weighted: bool
+
+    def response(self, threads: int = 1) -> Floats:
+        """How far each cell's mean stands off those around it (Definition 1), squared, in cells."""
+        return _core.response(self.means, self.neighbours, self.walk, threads)
+
+    def of_points(self, values: Any) -> Any:
+        """What each point has of its cell, cell by cell."""
+        return np.repeat(values, np.diff(self.starts))
+
+    def members(self, chosen: Mask) -> Mask:
+        """Which points lie in the chosen cells."""
+        inside = np.empty(len(self.order), bool)
+        inside[self.order] = self.of_points(chosen)
+        return inside
+
+    def surface(self, chosen: Mask | None = None, threads: int = 1) -> Surface:
+        """The surface that the cells make, or only the chosen ones, as if there were no others."""
+        sums, moments = self.sums, self.moments
+        if chosen is not None:
+            sums, moments = sums * chosen, moments * chosen[:, None]
+        normals, spread, laid = _core.fit_pooled_planes(self.means, self.neighbours, self.walk, sums, moments, threads)
+        importance = self.sums / np.diff(self.starts) if self.weighted else None
+        if chosen is None:
+            points = self._smoothed(slice(None), normals, laid)
+            return Surface(points, normals, self.sums, importance, spread, self.neighbours)
+        kept = np.flatnonzero(chosen)
+        place = np.cumsum(chosen, dtype=np.int32) - 1
+        around = self.neighbours[kept]
+        # In place of a neighbour that was not chosen, each cell has itself.
+        around = np.where(chosen[around], place[around], np.arange(len(kept), dtype=np.int32)[:, None])
+        return Surface(
+            self._smoothed(kept, normals[kept], laid[kept]),
+            normals[kept],
+            self.sums[kept],
+            None if importance is None else importance[kept],
+            spread[kept],
+            around,
+        )
+
+    def _smoothed(self, rows: Any, normals: Floats, laid: Floats) -> Floats:
+        """The means, moved towards their planes by as much as there is noise.
+
+        What points of one cell lie off its mean, along the normal, is noise; what means lie off their planes may be the
+        curvature of the surface.
+        """
+        means, (xx, yy, zz, xy, xz, yz), (x, y, z) = self.means[rows], self.moments[rows].T, normals.T
+        along = xx * x * x + yy * y * y + zz * z * z + 2 * (xy * x * y + xz * x * z + yz * y * z)
+        members = np.diff(self.starts)[rows]
+        free = float((self.sums[rows] * (1 - 1 / members)).sum())
+        noise = along.sum() / free if free > 0 else 0.0
+        return np.asarray(means + noise / (noise + CURVED**2) * (laid - means))
+
+
+def cells_of(
+    points: Floats, side: float, weights: Floats | None = None, k: int = NEIGHBOURS, threads: int = 1
+) -> Cells:
+    """The cells of one size that hold points."""
     longest = extent(points)
     # Compared by a product: the quotient may be too large for a float.
-    if longest >= cell * (2**_core.VOXEL_BITS - 1):
+    if longest >= side * (2**_core.VOXEL_BITS - 1):
         raise InputError(
-            f"voxel: {cell:g} would cut the cloud's extent of {longest:g} into more than {2**_core.VOXEL_BITS} cells; "
+            f"voxel: {side:g} would cut the cloud's extent of {longest:g} into more than {2**_core.VOXEL_BITS} cells; "
             "take a larger one"
         )
-    scaled = points / cell
+    scaled = points / side
     order, starts = _core.voxel_cells(scaled, 1.0, threads)
     sums, means, moments = _core.cell_moments(scaled, weights, order, starts, threads)
     tree = _core.Tree(means, threads)
-    neighbours = tree.graph(min(NEIGHBOURS, len(means) - 1), threads)
-    normals, spread = _core.fit_pooled_planes(means, neighbours, tree.order(), sums, moments, threads)
-    importance = None if weights is None else sums / np.diff(starts)
-    return Surface(means, normals, sums, importance, spread, neighbours)
+    neighbours = tree.graph(min(k, len(means) - 1), threads)
+    return Cells(order, starts, sums, means, moments, neighbours, tree.order(), weights is not None)
+
+
+def surface_of(points: Floats, side: float, weights: Floats | None = None, threads: int = 1) -> Surface:
+    """The surface of a cloud at one resolution."""
+    return cells_of(points, side, weights, threads=threads).surface(threads=threads)
 
 
 def cell_for(points: Floats, *wanted: int) -> tuple[float, ...]:
-    """Sides of cells of which about so many are occupied, one for each number wanted."""
+    """Sides of cells of which a cloud's surface fills about so many, one for each number wanted.
+
+    Cells are counted in a sample, at the smallest size at which those with more than one point hold many on average:
+    most outliers are alone in theirs, and not counted. There are no more cells than points on the surface.
+    """
     finest = extent(points) / (2 ** (LEVELS - 1) - 1)
     sample = np.ascontiguousarray(points[:: -(-len(points) // SAMPLE)])
-    counts = _core.occupied_cells(sample, finest, LEVELS)
-    # Between two sizes the number of cells is taken to follow a power law, as it does on any surface.
-    level = np.interp(-np.log(wanted), -np.log(counts), np.arange(LEVELS))
+    occupied, shared = (_core.occupied_cells(sample, finest, LEVELS, at_least) for at_least in (1, 2))
+    members = len(sample) - (occupied - shared)
+    first = int(np.argmax(members >= MANY * np.maximum(shared, 1)))
+    # Between two sizes the number of cells is taken to follow a power law, as it does on any surface; below the first,
+    # that of a smooth one.
+    levels = np.arange(first - FINER, LEVELS)
+    counts = np.concatenate([shared[first] * 4.0 ** np.arange(FINER, 0, -1), np.maximum(shared[first:], 1)])
+    most = members[first] * len(points) / len(sample)
+    level = np.interp(-np.log(np.minimum(wanted, most)), -np.log(counts), levels)
     return tuple(float(finest * 2**exponent) for exponent in level)

@@ -13,7 +13,7 @@ from graphreg.outcomes import Outcome
 from graphreg.poses import inverse, transform
 from graphreg.search import LAST_REACH, differ, meeting, search
 from graphreg.signatures import Matches
-from graphreg.views import View, clean, in_cells, views_of
+from graphreg.views import View, drawn, in_cells, views_of
 
 # Fine pieces nearer than so many cells lie on each other; their normals agree within this angle.
 NEAR = 1.5
@@ -103,10 +103,10 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     if views is None:
         usual = Settings()
         source, target = (
-            clean(points, name, None, usual.points, usual.k, usual.alpha, 0, threads)
+            drawn(points, name, most=usual.points)
             for points, name in ((outcome.source, "source"), (outcome.target, "target"))
         )
-        views = views_of(source, target, threads=threads)
+        views = views_of(source, target, k=usual.k, alpha=usual.alpha, threads=threads)
     motion = in_cells(outcome.transformation, *views)
     if pairs is None:
         pairs, scores = _searched(*views, motion, threads)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,11 +17,17 @@ from graphreg.graphs import neighbour_graph
 from graphreg.poses import inverse, own_frame, pose, transform
 from graphreg.response import median_absolute_deviation, response_of, rounding_of
 from graphreg.signatures import Signatures, outward, signatures_of
-from graphreg.surfaces import Surface, cell_for, surface_of
+from graphreg.surfaces import NEIGHBOURS, SAMPLE, Cells, Surface, cell_for, cells_of, surface_of
 
-# Coarse pieces of the smaller cloud; the larger one may have twice as many. Fine cells are this much smaller.
-COARSE_PIECES = 2_000
+# Coarse pieces of the smaller cloud, about; the larger one may have twice as many. Fine cells are this much smaller, as
+# far as there are points to fill them.
+COARSE_PIECES = 1_600
 FINE_PER_COARSE = 2.5
+# What lies so many times as far from the middle as half of the points do is no part of a scan.
+FAR_OFF = 50.0
+# Where more points than this are alone in their cells, cells say little of them: there may be as many outliers as
+# points on surfaces, or few points of any kind. Then each is looked at on its own.
+MOST_ALONE = 0.2
 # Where the response is spread this much wider than its lowest tenth, that spread is the outliers', not the surface's;
 # on surfaces it is about so many times the lowest tenth. (Scans of all kinds: 1 to 14. Most points outliers: 150 up.)
 WIDEST_SPREAD, USUAL_SPREAD = 40.0, 3.0
@@ -58,75 +65,142 @@ def in_cells(motion: Floats, source: View, target: View) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Cleaned:
-    """Points that lie on surfaces, and their weights."""
+class Drawn:
+    """What is looked at of a cloud.
 
+    name      for messages
+    points    (N, 3), each once, in a frame of their own
+    weights   (N,), or None where all are alike
+    home      (4, 4), the motion into that frame
+    rounding  of the cloud's coordinates, in the unit of the data
+    """
+
+    name: str
     points: Floats
-    weights: Floats | None = None
+    weights: Floats | None
+    home: Floats
+    rounding: float
+
+    def only(self, chosen: Mask) -> Drawn:
+        return replace(self, points=self.points[chosen], weights=None if self.weights is None else self.weights[chosen])
 
 
-def clean(
-    points: Floats, name: str, weights: Floats | None, most: int, k: int, alpha: float, seed: int, threads: int
-) -> Cleaned:
-    """At most so many points, drawn at random, each once, without those that belong to no surface."""
+def drawn(
+    points: Floats,
+    name: str,
+    weights: Floats | None = None,
+    most: int = 10**9,
+    seed: int = 0,
+    home: Floats | None = None,
+) -> Drawn:
+    """At most so many points, drawn at random, each once, without those that are too far off to belong to a scan.
+
+    home  the motion into the frame that they are seen in, by default to their centroid and principal axes
+    """
     if len(points) > most:
-        drawn = np.unique(np.random.default_rng(seed).integers(len(points), size=most))
-        points, weights = points[drawn], None if weights is None else weights[drawn]
+        # One of each run of rows: their order stays, and nothing has to be sorted.
+        runs = np.arange(most + 1) * len(points) // most
+        chosen = runs[:-1] + (np.random.default_rng(seed).random(most) * np.diff(runs)).astype(np.int64)
+        points, weights = points[chosen], None if weights is None else weights[chosen]
     once = _core.distinct(np.ascontiguousarray(points))
-    points, weights = points[once], None if weights is None else weights[once]
-    if len(points) <= k:
-        raise InputError(f"{name}: holds {len(points)} different points, but at least {k + 1} are needed")
-    graph = neighbour_graph(points, k, threads)
-    kept = on_surface(response_of(graph), alpha, rounding_of(points))
-    if np.count_nonzero(kept) <= k:
-        raise InputError(f"{name}: no surface stands out among its points")
-    return Cleaned(points[kept], None if weights is None else weights[kept])
+    if len(once) < len(points):
+        points, weights = points[once], None if weights is None else weights[once]
+    few = points[:: -(-len(points) // SAMPLE)]
+    arms = points - np.median(few, axis=0)
+    squared = np.einsum("ij,ij->i", arms, arms)
+    near = squared <= FAR_OFF**2 * max(np.median(squared), np.finfo(float).tiny)
+    if not near.all():
+        points, weights = points[near], None if weights is None else weights[near]
+        few = points[:: -(-len(points) // SAMPLE)]
+    where = own_frame(few) if home is None else home
+    return Drawn(name, transform(where, points), weights, where, rounding_of(points))
 
 
-def on_surface(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
-    """The X84 rule I <= alpha * MAD(I), which also holds where most points are outliers.
+def highest_response(response: Floats, alpha: float, rounding: float = 0.0) -> float:
+    """The limit of the X84 rule, I <= alpha * MAD(I), which also holds where most points are outliers.
 
     There MAD is theirs. The lowest tenth of the response then tells how wide that of the surface is.
     """
-    finite = np.isfinite(response)
-    some = response[finite & (response > rounding**2)]
+    finite = response[np.isfinite(response)]
+    some = finite[finite > rounding**2]
     if not len(some):
-        return finite
-    spread, lowest = median_absolute_deviation(response[finite]), float(np.quantile(some, 0.1))
+        return rounding**2
+    spread, lowest = median_absolute_deviation(finite), float(np.quantile(some, 0.1))
     if spread > WIDEST_SPREAD * lowest:
         spread = USUAL_SPREAD * lowest
-    return finite & (response <= max(alpha * spread, rounding**2))
+    return max(alpha * spread, rounding**2)
 
 
 def views_of(
-    source: Cleaned, target: Cleaned, voxel: float | None = None, common_axes: bool = False, threads: int = 1
+    source: Drawn,
+    target: Drawn,
+    voxel: float | None = None,
+    k: int = NEIGHBOURS,
+    alpha: float = 5.2,
+    threads: int = 1,
 ) -> tuple[View, View]:
-    """Both clouds in cells of one size.
+    """Both clouds in cells of one size, without what belongs to no surface.
 
-    voxel        side of the fine cells, by default one that suits the clouds
-    common_axes  whether both keep their axes and are seen from the target's centroid
+    voxel     side of the fine cells, by default one that suits the clouds
+    k, alpha  neighbours in the graph of the fine cells; limit of the X84 rule on their response
     """
-    shared = pose(np.eye(3), -target.points.mean(axis=0)) if common_axes else None
-    homes = [own_frame(cloud.points) if shared is None else shared for cloud in (source, target)]
-    placed = [transform(home, cloud.points) for home, cloud in zip(homes, (source, target), strict=True)]
-    sizes = at_once(lambda points, _: cell_for(points, COARSE_PIECES, 2 * COARSE_PIECES), placed, threads)
-    cell = max(min(size[0] for size in sizes), max(size[1] for size in sizes))
-    fine = voxel if voxel is not None else cell / FINE_PER_COARSE
+    clouds = [source, target]
+    for cloud in clouds:
+        if len(cloud.points) <= k:
+            raise InputError(
+                f"{cloud.name}: holds {len(cloud.points)} different points, but at least {k + 1} are needed"
+            )
+    cell, fine = _sides(clouds, voxel, threads)
+    cells = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, alpha, workers), clouds, threads)
+    if any(_alone(*found) > MOST_ALONE for found in cells):
+        clouds = at_once(lambda cloud, workers: _one_by_one(cloud, k, alpha, workers), clouds, threads)
+        cell, fine = _sides(clouds, voxel, threads)
+        cells = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, np.inf, workers), clouds, threads)
 
     def view(number: int, workers: int) -> View:
-        points, weights = placed[number], (source, target)[number].weights
-        coarse = outward(surface_of(points, cell, weights, workers))
-        return View(
-            coarse,
-            outward(surface_of(points, fine, weights, workers)),
-            signatures_of(coarse, workers),
-            homes[number],
-            cell,
-            fine,
-        )
+        found, kept = cells[number]
+        cloud = clouds[number].only(found.members(kept))
+        coarse = outward(surface_of(cloud.points, cell, cloud.weights, workers))
+        smooth = outward(found.surface(kept, workers))
+        return View(coarse, smooth, signatures_of(coarse, workers), cloud.home, cell, fine)
 
     first, second = at_once(view, (0, 1), threads)
     return first, second
+
+
+def _sides(clouds: list[Drawn], voxel: float | None, threads: int) -> tuple[float, float]:
+    """The sides of coarse and fine cells that suit both clouds; of the fine ones, the side that was asked for."""
+    wanted = COARSE_PIECES, 2 * COARSE_PIECES, sys.maxsize
+    sides = at_once(lambda cloud, _: cell_for(cloud.points, *wanted), clouds, threads)
+    coarse = max(min(side[0] for side in sides), max(side[1] for side in sides))
+    return coarse, voxel or max(coarse / FINE_PER_COARSE, min(side[2] for side in sides))
+
+
+def _on_surface(cloud: Drawn, side: float, k: int, alpha: float, threads: int) -> tuple[Cells, Mask]:
+    """A cloud in cells, and those that the X84 rule keeps. The response of a point is that of its cell."""
+    cells = cells_of(cloud.points, side, cloud.weights, k, threads)
+    if len(cells.means) <= k:
+        return cells, np.ones(len(cells.means), bool)
+    response = cells.response(threads)
+    kept = response <= highest_response(cells.of_points(response), alpha, cloud.rounding / side)
+    if np.count_nonzero(kept) <= k:
+        raise InputError(f"{cloud.name}: no surface stands out among its points")
+    return cells, kept
+
+
+def _alone(cells: Cells, kept: Mask) -> float:
+    """The share of the points kept that are alone in their cells."""
+    count = np.diff(cells.starts)[kept]
+    return float(np.count_nonzero(count == 1) / count.sum())
+
+
+def _one_by_one(cloud: Drawn, k: int, alpha: float, threads: int) -> Drawn:
+    """A cloud without the points that the X84 rule drops by their own response."""
+    response = response_of(neighbour_graph(cloud.points, k, threads))
+    kept = response <= highest_response(response, alpha, cloud.rounding)
+    if np.count_nonzero(kept) <= k:
+        raise InputError(f"{cloud.name}: no surface stands out among its points")
+    return cloud.only(kept)
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:
