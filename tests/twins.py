@@ -128,8 +128,8 @@ def pooled_scatter(members: list[Floats], weights: list[Floats]) -> tuple[Floats
     return (arms * share[:, None]).T @ arms, float(share.sum())
 
 
-def signature(points: Floats, normals: Floats, own: int, radius: float) -> Floats:
-    """96 numbers, in 255ths, not rounded."""
+def edge_signals(points: Floats, normals: Floats, own: int) -> tuple[Floats, Floats]:
+    """Of the edges from one point to all others: length (N,) and four signals (4, N)."""
     offsets = np.delete(points - points[own], own, axis=0)
     others, mine = np.delete(normals, own, axis=0), normals[own]
     length = np.linalg.norm(offsets, axis=1)
@@ -137,11 +137,18 @@ def signature(points: Floats, normals: Floats, own: int, radius: float) -> Float
     signals = np.stack(
         [directions @ mine, (directions * others).sum(1), others @ mine, (np.cross(mine, directions) * others).sum(1)]
     )
+    return length, signals
+
+
+def signature(points: Floats, normals: Floats, own: int, radius: float) -> Floats:
+    """96 numbers, in 255ths, not rounded. Signals count as the middles of bins a quarter as wide."""
+    length, signals = edge_signals(points, normals, own)
     found = np.zeros((3, 4, 8))
     middles = np.arange(8) * 0.25 - 0.875
     for shell, (begin, end) in enumerate(((0.0, 0.45), (0.45, 0.72), (0.72, 1.0))):
         inside = (length > begin * radius) & (length <= end * radius)
-        for number, signal in enumerate(signals[:, inside]):
+        for number, exact in enumerate(signals[:, inside]):
+            signal = (np.clip(np.floor((exact + 1) * 16), 0, 31) + 0.5) / 16 - 1
             # Linear interpolation between the middles of the bins.
             parts = np.clip(1 - np.abs(np.clip(signal, -0.875, 0.875)[:, None] - middles) / 0.25, 0, None)
             found[shell, number] = parts.sum(0) / max(inside.sum(), 1)
