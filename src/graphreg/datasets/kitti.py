@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import ScanFile, as_folder, poses_by_line, rigid
+from graphreg.datasets.scanfiles import ScanFile, as_folder, chosen, must_be_there, poses_by_line, rigid
 from graphreg.errors import FileError, InputError
 from graphreg.poses import inverse
 
@@ -34,7 +34,7 @@ def scans(folder: str | os.PathLike[str], sequence: str | None = None) -> list[S
     """
     root = as_folder(folder)
     if (root / "sequences").is_dir():
-        root = _chosen(root / "sequences", sequence)
+        root = _sequence(root / "sequences", sequence)
     elif sequence is not None and sequence != root.resolve().name:
         raise InputError(f"sequence: {root} holds no folder sequences to look for {sequence!r} in")
     if (root / "velodyne").is_dir():
@@ -45,15 +45,11 @@ def scans(folder: str | os.PathLike[str], sequence: str | None = None) -> list[S
     return _frames(root, path, poses_by_line(path))
 
 
-def _chosen(root: Path, sequence: str | None) -> Path:
-    there = sorted(path.name for path in root.iterdir() if (path / "velodyne").is_dir())
+def _sequence(root: Path, sequence: str | None) -> Path:
+    there = {path.name: path for path in root.iterdir() if (path / "velodyne").is_dir()}
     if not there:
         raise FileError(root, "none of its folders holds a folder velodyne; unpack data_odometry_velodyne.zip here")
-    if sequence is None and len(there) == 1:
-        return root / there[0]
-    if sequence not in there:
-        raise InputError(f"sequence: expected one of {', '.join(there)}, got {sequence!r}")
-    return root / sequence
+    return chosen(there, sequence, "sequence")
 
 
 def _camera_poses_file(root: Path) -> Path:
@@ -61,9 +57,7 @@ def _camera_poses_file(root: Path) -> Path:
     inside, beside = root / "poses.txt", here.parent.parent / "poses" / f"{here.name}.txt"
     if inside.is_file():
         return inside
-    if not beside.is_file():
-        raise FileError(beside, "is not there; KITTI has poses of sequences 00 to 10 alone, in data_odometry_poses.zip")
-    return beside
+    return must_be_there(beside, "KITTI has poses of sequences 00 to 10 alone, in data_odometry_poses.zip")
 
 
 def _beside(root: Path) -> Path:
@@ -76,9 +70,7 @@ def _beside(root: Path) -> Path:
 
 def _velodyne_poses(cameras: list[Floats], calibration: Path) -> list[Floats]:
     """From the left camera's frame to the velodyne's: V = Tr^-1 P Tr."""
-    if not calibration.is_file():
-        raise FileError(calibration, "is not there; it is in data_odometry_calib.zip")
-    to_camera = _calibration(calibration)
+    to_camera = _calibration(must_be_there(calibration, "it is in data_odometry_calib.zip"))
     return [inverse(to_camera) @ camera @ to_camera for camera in cameras]
 
 
@@ -96,7 +88,7 @@ def _calibration(path: Path) -> Floats:
 
 
 def _frames(folder: Path, path: Path, poses: list[Floats]) -> list[ScanFile]:
-    frames = sorted(folder.glob("*.bin"))
+    frames = list(folder.glob("*.bin"))
     if not frames:
         raise FileError(folder, "holds no frames (*.bin)")
     for frame in frames:
