@@ -272,7 +272,7 @@ def test_changed_archives_are_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pack", [tar_gz, zipped])
 def test_bombs_are_refused(tmp_path: Path, pack: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "SMALL", 1000)
-    with pytest.raises(FileError, match="unfolds to more than 100 times its size"):
+    with pytest.raises(FileError, match="unfolds to over 100 times its size"):
         unpacked(tmp_path, "toy.zip" if pack is zipped else "toy.tar.gz", pack({"zeros": bytes(1_000_000)}))
 
 
@@ -414,3 +414,11 @@ def test_entries_are_complete(dataset: Dataset) -> None:
         assert archive.name.endswith((".tar.gz", ".zip"))
         kind, _, digits = (archive.checksum or "sha256:" + "0" * 64).partition(":")
         assert len(bytes.fromhex(digits)) == hashlib.new(kind).digest_size
+
+
+def test_the_page_says_what_the_catalogue_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    for dataset in DATASETS.values():
+        assert f"| {dataset.name} | {dataset.title} |" in page
+        assert dataset.licence in page
+        assert dataset.download_size in page.replace("by hand |", "unknown |")

@@ -96,7 +96,7 @@ def test_stanford_quaternions_are_conjugate(
     (here / "lines.conf").write_text(CONF[folder])
     target, source = stanford.scans(here)
     motion = inverse(target.pose) @ source.pose
-    np.testing.assert_allclose(motion, truths[pair], atol=1e-6)  # of a quaternion in six digits
+    np.testing.assert_allclose(motion, truths[pair], atol=1e-11)
     assert_laid_on(motion, source.read(), target.read(), 0.001)
 
 

@@ -13,8 +13,8 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -30,6 +30,8 @@ PATIENCE = 60.0
 MOST_CONNECTIONS = 20
 
 Watch = Callable[[str], AbstractContextManager[Progress]]
+# Name, size and content of each file of an archive.
+Members = Generator[tuple[str, int, IO[bytes]], None, None]
 
 
 @dataclass(frozen=True)
@@ -236,14 +238,15 @@ def unpack(path: Path, into: Path) -> None:
     most = LARGEST_UNFOLDING * path.stat().st_size + SMALL
     unfolded = files = 0
     try:
-        for name, size, file in members(path):
-            target = _inside(path, name, into)
-            unfolded, files = unfolded + size, files + 1
-            if unfolded > most:
-                raise FileError(path, f"unfolds to more than {LARGEST_UNFOLDING} times its size; it was not unpacked")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with file, open(target, "wb") as out:
-                shutil.copyfileobj(file, out, CHUNK)
+        with closing(members(path)) as found:
+            for name, size, file in found:
+                target = _inside(path, name, into)
+                unfolded, files = unfolded + size, files + 1
+                if unfolded > most:
+                    raise FileError(path, f"unfolds to over {LARGEST_UNFOLDING} times its size; it was not unpacked")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with file, open(target, "wb") as out:
+                    shutil.copyfileobj(file, out, CHUNK)
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError) as problem:
         raise FileError(path, f"is damaged ({problem}); it was deleted, try again") from problem
     if files == 0:
@@ -258,14 +261,14 @@ def _inside(path: Path, name: str, into: Path) -> Path:
     return into.joinpath(*parts)
 
 
-def _zip_members(path: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+def _zip_members(path: Path) -> Members:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if not member.is_dir():
                 yield member.filename, member.file_size, archive.open(member)
 
 
-def _tar_members(path: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+def _tar_members(path: Path) -> Members:
     with gzip.open(path) as stream:
         with tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
