@@ -23,8 +23,11 @@ def pose(rotation: ArrayLike, translation: ArrayLike) -> Floats:
     return matrix
 
 
-def as_pose(value: Any, name: str = "init") -> Floats:
-    """Accept a 4x4 rigid motion, its rotation made orthogonal to rounding; anything else is an InputError."""
+def as_pose(value: Any, name: str = "init", tolerance: float = ROUGHLY) -> Floats:
+    """Accept a 4x4 rigid motion, its rotation made orthogonal to rounding; anything else is an InputError.
+
+    tolerance  how far R R^T may be from the identity
+    """
     try:
         matrix = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as problem:
@@ -33,10 +36,10 @@ def as_pose(value: Any, name: str = "init") -> Floats:
         raise InputError(f"{name}: expected a 4x4 matrix, got shape {matrix.shape}")
     if not np.isfinite(matrix).all():
         raise InputError(f"{name}: expected finite numbers, got\n{matrix}")
-    if np.abs(matrix[3] - [0, 0, 0, 1]).max() > ROUGHLY:
+    if np.abs(matrix[3] - [0, 0, 0, 1]).max() > tolerance:
         raise InputError(f"{name}: expected 0 0 0 1 as the last row, got {matrix[3]}")
     linear = matrix[:3, :3]
-    if np.abs(linear @ linear.T - np.eye(3)).max() > ROUGHLY:
+    if np.abs(linear @ linear.T - np.eye(3)).max() > tolerance:
         raise InputError(f"{name}: expected a rotation without scale or shear, got\n{linear}")
     if np.linalg.det(linear) < 0:
         raise InputError(f"{name}: expected a rotation, got a reflection (determinant -1)")

@@ -13,6 +13,7 @@ import typer
 from graphreg import __version__
 from graphreg.cli.bench import bench
 from graphreg.cli.clean import clean
+from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.register import register
 
@@ -26,6 +27,7 @@ app.command()(register)
 app.command()(clean)
 app.command()(demo)
 app.command()(bench)
+app.add_typer(data, name="data")
 
 
 def _print_version(wanted: bool) -> None:

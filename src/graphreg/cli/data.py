@@ -1,0 +1,121 @@
+"""graphreg data: which public scans there are loaders for, and getting them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+data = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@data.callback(invoke_without_command=True)
+def show(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Where the data sets are, each in a folder of its own.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List the public data sets that can be loaded: licence, size, how to get them, and which are there.
+
+    \b
+    Examples:
+      graphreg data --folder scans
+      graphreg data get stanford_bunny --folder scans
+    """
+    context.obj = (folder, as_json)
+    if context.invoked_subcommand is not None:
+        return
+
+    import json
+
+    from graphreg.datasets.catalogue import DATASETS
+    from graphreg.errors import InputError
+
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"folder: {folder} is no folder")
+    rows = []
+    for dataset in DATASETS.values():
+        found = None if folder is None else dataset.found(folder)
+        rows.append(
+            {
+                "name": dataset.name,
+                "title": dataset.title,
+                "licence": dataset.licence,
+                "size": dataset.download_size,
+                "page": dataset.page,
+                "layout": dataset.layout,
+                "loader": f"graphreg.datasets.{dataset.loader}",
+                "download": bool(dataset.archives),
+                "found": None if found is None else str(found),
+            }
+        )
+    if as_json:
+        typer.echo(json.dumps({"folder": None if folder is None else str(folder), "datasets": rows}, indent=1))
+        return
+    for row in rows:
+        how = f"graphreg data get {row['name']}" if row["download"] else f"by hand from {row['page']}"
+        typer.echo(f"{row['name']}: {row['title']}")
+        typer.echo(f"    licence  {row['licence']}")
+        typer.echo(f"    get      {how}; size {row['size']}")
+        typer.echo(f"    load     {row['loader']}")
+        if folder is not None:
+            typer.echo(f"    here     {row['found'] or 'no'}")
+    if folder is None:
+        typer.echo("To see which are there, give --folder or set GRAPHREG_DATA.")
+
+
+@data.command()
+def get(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="One of those that `graphreg data` lists.")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to put it, in a folder of its name; by default what GRAPHREG_DATA names.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was downloaded as JSON.")] = False,
+) -> None:
+    """Download a data set, or tell how to get it by hand.
+
+    A download that was cut goes on where it was. Checksums are verified where somebody published them; else the one of
+    the first download is written beside the data, and verified from then on.
+
+    Exit status: 0 downloaded, 1 to be got by hand, 2 it failed.
+
+    \b
+    Example:
+      graphreg data get stanford_bunny --folder scans
+    """
+    import json
+    from dataclasses import asdict
+
+    from graphreg.cli.progress import reading
+    from graphreg.datasets.catalogue import DATASETS
+    from graphreg.datasets.download import get as download
+    from graphreg.errors import InputError
+
+    if name not in DATASETS:
+        raise InputError(f"name: expected one of {', '.join(DATASETS)}, got {name!r}")
+    dataset = DATASETS[name]
+    folder, as_json = folder or context.obj[0], as_json or context.obj[1]
+    if not dataset.archives:
+        place = (folder or Path("GRAPHREG_DATA")) / name
+        if as_json:
+            by_hand = {"name": name, "folder": str(place), "page": dataset.page, "layout": dataset.layout}
+            typer.echo(json.dumps(by_hand))
+        else:
+            typer.echo(f"{dataset.title}: get it by hand from {dataset.page}")
+            typer.echo(f"Put into {place}: {dataset.layout}")
+        raise typer.Exit(1)
+    if folder is None:
+        raise InputError("folder: expected where to put it; give --folder or set GRAPHREG_DATA")
+    target, downloads = download(dataset, folder, reading)
+    if as_json:
+        typer.echo(json.dumps({"name": name, "folder": str(target), "downloads": [asdict(d) for d in downloads]}))
+        return
+    for done in downloads:
+        seen = "as expected" if done.known else f"written to {target}.sha256, for nobody has published it"
+        typer.echo(f"{done.url}: {done.size} bytes, checksum {seen}")
+    typer.echo(f"{dataset.title}: in {target}; licence: {dataset.licence}")
+    typer.echo(f"load it with graphreg.datasets.{dataset.loader}")

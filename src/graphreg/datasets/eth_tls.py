@@ -1,0 +1,69 @@
+"""ETH Zurich's terrestrial laser scans (Theiler, Wegner, Schindler, ISPRS J. 2014): facade, courtyard, trees, ...
+
+    pairs = eth_tls.pairs("eth_trees")
+
+The layout, as others describe it who have the archive of the scene "trees":
+
+    s1.ply, s2.ply, ...             scans of some 20 million points, in metres
+    pairs.txt                       the pairs that overlap, a line each: s1 s2
+    groundtruth/s1-s2.tfm           a 4x4 matrix T: x_s2 = T x_s1
+
+That the first name is the source is read off how other projects use these files; the data set itself does not say. That
+the other scenes look the same is not confirmed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from graphreg.clouds import Floats
+from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, motion_of, must_be_there, unique
+from graphreg.errors import FileError
+from graphreg.poses import inverse
+
+
+def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[PairFile]:
+    """The pairs that pairs.txt names, in its order; without that file, all that have a ground truth.
+
+    folder  the data set, or what holds one scene
+    scene   the folder of its scans; may be left out where there is only one
+    """
+    root = as_folder(folder)
+    truths = (path.parent for path in sorted(root.rglob("groundtruth")) if path.is_dir())
+    found = unique((path.resolve().name, path) for path in truths)
+    if not found:
+        raise FileError(root, "holds no folder groundtruth with the motions between the scans (s1-s2.tfm)")
+    scans = chosen(found, scene, "scene")
+    return [
+        PairFile(f"{source} to {target}", _scan(scans, source), _scan(scans, target), _motion(scans, source, target))
+        for source, target in _names(scans)
+    ]
+
+
+def _names(scans: Path) -> list[tuple[str, str]]:
+    listed = scans / "pairs.txt"
+    if listed.is_file():
+        lines = listed.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+        words = [line.replace(",", " ").split() for line in lines if line.strip()]
+        where = listed
+    else:
+        where = scans / "groundtruth"
+        words = [path.stem.split("-") for path in sorted(where.glob("*.tfm"), key=lambda path: by_number(path.name))]
+    for names in words:
+        if len(names) != 2:
+            raise FileError(where, f"should name pairs of scans, such as s1 and s2, but has {'-'.join(names)!r}")
+    if not words:
+        raise FileError(where, "names no pairs")
+    return [(source, target) for source, target in words]
+
+
+def _scan(scans: Path, name: str) -> Path:
+    return must_be_there(scans / f"{name}.ply", "a pair needs it")
+
+
+def _motion(scans: Path, source: str, target: str) -> Floats:
+    there, back = (scans / "groundtruth" / f"{a}-{b}.tfm" for a, b in ((source, target), (target, source)))
+    if not there.is_file() and back.is_file():
+        return inverse(motion_of(back))
+    return motion_of(must_be_there(there, f"it holds the motion from {source} to {target}"))

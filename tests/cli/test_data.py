@@ -1,0 +1,151 @@
+"""graphreg data: what there is, what is here, and getting it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from graphreg.datasets.catalogue import DATASETS
+
+# The command, with a data set that is on this machine.
+PROGRAM = """
+import sys
+from dataclasses import replace
+from graphreg.cli import main
+from graphreg.datasets.catalogue import DATASETS, Archive
+archive = Archive(sys.argv.pop(1), 1000)
+DATASETS["toy"] = replace(DATASETS["stanford_bunny"], name="toy", archives=(archive,), sign="toy/**/*.txt")
+main()
+"""
+
+
+def command(*arguments: object, cwd: Path, url: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "GRAPHREG_DATA"}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, url, "data", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=60,
+        env=inherited | {"no_proxy": "127.0.0.1"} | environment,
+    )
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server with toy.tar.gz."""
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    with tarfile.open(shop / "toy.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("toy/a.txt")
+        member.size = 3
+        archive.addfile(member, io.BytesIO(b"one"))
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *arguments: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(shop)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/toy.tar.gz"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_list_names_all_and_says_which_are_here(tmp_path: Path) -> None:
+    (tmp_path / "kitti_03").mkdir()
+    (tmp_path / "kitti_03" / "000000.bin").write_bytes(b"")
+    done = command(cwd=tmp_path, GRAPHREG_DATA=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for name, dataset in DATASETS.items():
+        assert f"{name}: {dataset.title}\n    licence  {dataset.licence}\n" in done.stdout
+    assert f"here     {tmp_path / 'kitti_03'}\n" in done.stdout
+    assert done.stdout.count("here     no\n") == len(DATASETS)  # all but one of these, and the toy
+
+
+def test_the_list_as_json(tmp_path: Path) -> None:
+    done = command("--json", cwd=tmp_path)
+    said = json.loads(done.stdout)
+    assert said["folder"] is None
+    rows = {row["name"]: row for row in said["datasets"]}
+    assert rows.keys() == DATASETS.keys() | {"toy"}
+    assert rows["stanford_bunny"]["download"]
+    assert not rows["kitti_odometry"]["download"]
+    assert {row["found"] for row in rows.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["get", "toy", "--folder", "scans"], {}),
+        (["--folder", "scans", "get", "toy"], {"GRAPHREG_DATA": "elsewhere"}),
+        (["get", "toy"], {"GRAPHREG_DATA": "scans"}),
+    ],
+)
+def test_getting_a_data_set(tmp_path: Path, url: str, arguments: list[str], environment: dict[str, str]) -> None:
+    done = command(*arguments, cwd=tmp_path, url=url, **environment)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "scans" / "toy" / "toy" / "a.txt").read_bytes() == b"one"
+    assert f"checksum written to {Path('scans') / 'toy'}.sha256, for nobody has published it" in done.stdout
+    assert DATASETS["stanford_bunny"].licence in done.stdout
+    again = command(*arguments, cwd=tmp_path, url=url, **environment)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_getting_a_data_set_as_json(tmp_path: Path, url: str) -> None:
+    done = command("get", "toy", "--folder", ".", "--json", cwd=tmp_path, url=url)
+    said = json.loads(done.stdout)
+    assert (said["name"], said["folder"]) == ("toy", "toy")
+    (download,) = said["downloads"]
+    assert (download["url"], download["size"]) == (url, (tmp_path / "shop" / "toy.tar.gz").stat().st_size)
+    assert f"{download['sha256']}  toy.tar.gz\n" == (tmp_path / "toy.sha256").read_text()
+
+
+def test_what_is_to_be_got_by_hand(tmp_path: Path) -> None:
+    done = command("get", "kitti_odometry", "--folder", "scans", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "get it by hand from https://www.cvlibs.net" in done.stdout
+    assert f"Put into {Path('scans') / 'kitti_odometry'}: dataset/sequences/03/velodyne/" in done.stdout
+    said = json.loads(command("get", "uwa", "--json", cwd=tmp_path).stdout)
+    assert said.keys() == {"name", "folder", "page", "layout"}
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("get", "unicorn"), "name: expected one of stanford_bunny, "),
+        (("get", "toy"), "folder: expected where to put it; give --folder or set GRAPHREG_DATA"),
+        (("get", "toy", "--folder", "scans"), "http://127.0.0.1:1/toy.tar.gz: the connection failed"),
+        (("get", "toy", "--folder", "file"), "file"),
+        (("--folder", "nowhere"), "folder: nowhere is no folder"),
+        (("put", "toy"), "put"),
+    ],
+)
+def test_what_went_wrong_is_told_in_a_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    done = command(*arguments, cwd=tmp_path, url="http://127.0.0.1:1/toy.tar.gz")
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_help_needs_no_download_and_no_numbers(tmp_path: Path) -> None:
+    program = "import sys; from graphreg.cli.data import data; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"scipy", "urllib.request", "graphreg.datasets.catalogue"} & set(done.stdout.split())
+    assert "get" in command("--help", cwd=tmp_path).stdout
+    assert command("get", "--help", cwd=tmp_path).returncode == 0
