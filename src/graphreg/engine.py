@@ -25,7 +25,7 @@ from graphreg.views import at_once, drawn, in_cells, in_users_frame, views_of
 
 # Widths of the weights, in fine cells, in the steps of the last refinement; where points lie far off their planes, they
 # stay wider: so many times that, and at most so wide.
-FINE_SCALES = np.array([1.5, 1.5, 1.0, 1.0, 0.7, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+FINE_SCALES = np.array([1.5, 1.0, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
 WIDER_BY_NOISE, WIDEST_LAST = 4.0, 1.2
 # In coarse cells, where it starts from a pose that is given: from wider to as wide as after a search.
 FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), WIDE])

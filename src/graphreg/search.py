@@ -21,14 +21,16 @@ TOLERANCE = 1.5
 MOST_MATCHES = 1024
 MOST_POSES = 64
 MOST_REFINED = 6
+# Pieces of the source that they are refined by; all are scored.
+MOST_PIECES = 1_000
 # Fewer matches than this in the best proposal may agree by chance: then a population of starts proposes as well.
 WEAK = 8
 PARTICLES, STEPS, SOFTENING = 256, 20, (0.3, 0.02)
 # How near is near: when poses are proposed, and after refinement.
 FIRST_REACH, LAST_REACH = 2.0, 1.0
 # Widths of the weights in the steps of refinement: from far off, and from so near that wide steps could lead astray.
-WIDE = np.array([2.0, 2.0, 1.5, 1.5, 1.2, 1.0, 1.0, 0.8, 0.7, 0.7])
-NARROW = np.array([0.8, 0.8, 0.7, 0.7, 0.7])
+WIDE = np.array([2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7])
+NARROW = np.array([0.8, 0.7, 0.7])
 # Pairs that look alike meet if a pose brings them this near, their normals within 45 degrees.
 MEETING = 2.0
 FACING = np.cos(np.radians(45))
@@ -82,9 +84,12 @@ def search(
     first = target.field.score(proposed, source.points, source.normals, FIRST_REACH, threads)
     ranked = proposed[np.argsort(-first, kind="stable")]
     chosen = ranked[_different(ranked, source, SAME, MOST_REFINED)]
+    some = slice(None, None, -(-len(source) // MOST_PIECES))
+    points, normals = np.ascontiguousarray(source.points[some]), np.ascontiguousarray(source.normals[some])
+    importance = None if source.importance is None else np.ascontiguousarray(source.importance[some])
     refined = np.concatenate(
         [
-            target.field.refine(chosen, source.points, source.normals, source.importance, scales, freedom, threads)
+            target.field.refine(chosen, points, normals, importance, scales, freedom, threads)
             for scales in (WIDE, NARROW)
         ]
     )

@@ -21,7 +21,7 @@ AGREEING = np.cos(np.radians(20))
 # Of directions drawn at random, so many agree: a plane's normal has no sign.
 BY_CHANCE = 1 - AGREEING
 # The logit of being right: constant, log(1 + places that meet), score of the runner-up over that of the best, overlap.
-LOGIT = (-9.9, 2.4, -2.2, 6.4)
+LOGIT = (-6.4, 2.2, -4.2, 5.6)
 # Confidence that is enough for a success; and the most that is left where the pose is not determined.
 ENOUGH, MOST_IF_UNDETERMINED = 0.75, 0.4
 # For the reason: a runner-up this close, and so few places that meet.

@@ -17,7 +17,7 @@ from graphreg.graphs import neighbour_graph
 from graphreg.poses import inverse, own_frame, pose, transform
 from graphreg.response import median_absolute_deviation, response_of, rounding_of
 from graphreg.signatures import Signatures, outward, signatures_of
-from graphreg.surfaces import NEIGHBOURS, SAMPLE, Cells, Surface, cell_for, cells_of, surface_of
+from graphreg.surfaces import NEIGHBOURS, Cells, Surface, cell_for, cells_of, surface_of
 
 # Coarse pieces of the smaller cloud, about; the larger one may have twice as many. Fine cells are this much smaller, as
 # far as there are points to fill them.
@@ -28,6 +28,7 @@ FAR_OFF = 50.0
 # Where more points than this are alone in their cells, cells say little of them: there may be as many outliers as
 # points on surfaces, or few points of any kind. Then each is looked at on its own.
 MOST_ALONE = 0.2
+SAMPLE = 5_000
 # Where the response is spread this much wider than its lowest tenth, that spread is the outliers', not the surface's;
 # on surfaces it is about so many times the lowest tenth. (Scans of all kinds: 1 to 14. Most points outliers: 150 up.)
 WIDEST_SPREAD, USUAL_SPREAD = 40.0, 3.0
@@ -105,15 +106,18 @@ def drawn(
     once = _core.distinct(np.ascontiguousarray(points))
     if len(once) < len(points):
         points, weights = points[once], None if weights is None else weights[once]
-    few = points[:: -(-len(points) // SAMPLE)]
-    arms = points - np.median(few, axis=0)
+    arms = points - np.median(some_of(points), axis=0)
     squared = np.einsum("ij,ij->i", arms, arms)
-    near = squared <= FAR_OFF**2 * max(np.median(squared), np.finfo(float).tiny)
+    near = squared <= FAR_OFF**2 * max(float(np.median(some_of(squared))), np.finfo(float).tiny)
     if not near.all():
         points, weights = points[near], None if weights is None else weights[near]
-        few = points[:: -(-len(points) // SAMPLE)]
-    where = own_frame(few) if home is None else home
+    where = own_frame(some_of(points)) if home is None else home
     return Drawn(name, transform(where, points), weights, where, rounding_of(points))
+
+
+def some_of(values: Floats) -> Floats:
+    """Enough of the rows to tell a median or an axis by."""
+    return values[:: -(-len(values) // SAMPLE)]
 
 
 def highest_response(response: Floats, alpha: float, rounding: float = 0.0) -> float:
@@ -182,7 +186,7 @@ def _on_surface(cloud: Drawn, side: float, k: int, alpha: float, threads: int) -
     if len(cells.means) <= k:
         return cells, np.ones(len(cells.means), bool)
     response = cells.response(threads)
-    kept = response <= highest_response(cells.of_points(response), alpha, cloud.rounding / side)
+    kept = response <= highest_response(some_of(cells.of_points(response)), alpha, cloud.rounding / side)
     if np.count_nonzero(kept) <= k:
         raise InputError(f"{cloud.name}: no surface stands out among its points")
     return cells, kept
