@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import fcntl
-import io
 import itertools
 import json
 import os
@@ -28,7 +27,19 @@ FLAGS = (
     "--remote-debugging-pipe",
 )  # fmt: skip
 # The browser talks over descriptors 3 and 4; a few lines put the pipes there.
-LAUNCH = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+LAUNCH = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+)
+DECODE = """async (text) => {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const image = await createImageBitmap(new Blob([bytes]));
+  const {width, height} = image, context = new OffscreenCanvas(width, height).getContext("2d");
+  context.drawImage(image, 0, 0);
+  const {data} = context.getImageData(0, 0, width, height);
+  let raw = "";
+  for (let at = 0; at < data.length; at += 32768) raw += String.fromCharCode(...data.subarray(at, at + 32768));
+  return [width, height, btoa(raw)];
+}"""
 PATIENCE = 60.0
 
 
@@ -73,9 +84,7 @@ class Browser:
         self._home.cleanup()
 
     def resize(self, width: int, height: int, touch: bool = False) -> None:
-        self._tell(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch
-        )
+        self._tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         self._tell("Emulation.setTouchEmulationEnabled", enabled=touch)
 
     def prefer(self, scheme: str) -> None:
@@ -117,11 +126,14 @@ class Browser:
                 **(text if kind == "keyDown" else {}),
             )  # fmt: skip
 
-    def screenshot(self, selector: str | None = None) -> NDArray[np.uint8]:
-        """Pixels (H, W, 3) of an element, or of what is in the window."""
-        return decoded(self.screenshot_png(selector))
+    def pixels(self, selector: str) -> NDArray[np.uint8]:
+        """An element as it is seen: (H, W, 3). The browser itself decodes its PNG."""
+        shot = base64.b64encode(self.screenshot(selector)).decode("ascii")
+        width, height, raw = self._ask(f"({DECODE})({json.dumps(shot)})")
+        return np.frombuffer(base64.b64decode(raw), np.uint8).reshape(height, width, 4)[..., :3]
 
-    def screenshot_png(self, selector: str | None = None, whole: bool = False) -> bytes:
+    def screenshot(self, selector: str | None = None, whole: bool = False) -> bytes:
+        """A PNG of an element, of what is in the window, or of the whole page."""
         self.settle()
         more: dict[str, Any] = {}
         if selector is not None:
@@ -135,7 +147,9 @@ class Browser:
         return base64.b64decode(self._tell("Page.captureScreenshot", format="png", **more)["data"])
 
     def pdf(self) -> bytes:
-        return base64.b64decode(self._tell("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.7)["data"])
+        return base64.b64decode(
+            self._tell("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.7)["data"]
+        )
 
     def _ask(self, script: str) -> Any:
         told = self._tell("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MOST_POINTS, MOST_IN_PICTURE = 120_000, 40_000
 # The graph needs three points at the least.
 LEAST_POINTS = 3
+# X84's limit for what is left out of pictures: it keeps 92 % or more of clean scans, and under 1 % of outliers.
+LOOSE_ALPHA = 80.0
 # The share of the points on surfaces that lies within the radius. Points that are this many radii off are not shown:
 # one stray point would leave no room for the rest.
 WITHIN = 0.98
@@ -39,7 +41,8 @@ class Sample:
     """Points of a cloud, and what the graph says of each of them.
 
     points     (N, 3), drawn from the cloud where it has more; first those on surfaces, then outliers by the X84 rule
-    on_surface how many are no outliers
+    on_surface, near_surface  how many are no outliers, and how many are none if one looks less closely: the X84 rule
+               also takes the rims of a scan for outliers, and in a picture they are missed
     total      how many the cloud has, without the rows that are not finite
     left_out   how many of those drawn lie too far off to be shown
     intensity, variation  (N,): I(x) and V_g(x)
@@ -50,6 +53,7 @@ class Sample:
 
     points: Floats
     on_surface: int
+    near_surface: int
     total: int
     left_out: int
     intensity: Floats
@@ -73,20 +77,21 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
     k = min(usual.k, len(points) - 1)
     graph = neighbour_graph(points, k, threads)
     intensity = response_of(graph)
-    kept = on_surface(intensity, usual.alpha, rounding_of(points))
+    kept, near = (on_surface(intensity, alpha, rounding_of(points)) for alpha in (usual.alpha, LOOSE_ALPHA))
     if not kept.any():
-        kept = np.ones(len(points), bool)
+        kept = near = np.ones(len(points), bool)
     centre = points[kept].mean(axis=0)
     away = np.linalg.norm(points - centre, axis=1)
     radius = float(np.quantile(away[kept], WITHIN)) or 1.0
     normal, _ = planes_of(graph)
     around = np.concatenate([points[:, None], points[graph.neighbours]], axis=1)
     reach = np.linalg.norm(points - points[graph.neighbours[:, -1]], axis=1)
-    near = away <= FARTHEST * radius
-    shown = np.concatenate([np.flatnonzero(near & kept), np.flatnonzero(near & ~kept)])
+    inside = np.flatnonzero(away <= FARTHEST * radius)
+    shown = inside[np.argsort(-kept[inside].astype(int) - near[inside], kind="stable")]
     return Sample(
         points=points[shown],
-        on_surface=int(np.count_nonzero(near & kept)),
+        on_surface=int(np.count_nonzero(kept[shown])),
+        near_surface=int(np.count_nonzero(near[shown])),
         total=len(whole),
         left_out=len(points) - len(shown),
         intensity=intensity[shown],
@@ -169,7 +174,7 @@ def before_and_after(
 ) -> Image:
     """Both clouds as they came, and with the source moved: (height, width, 3) uint8, drawn without a display.
 
-    What belongs to no surface is left out.
+    What lies far off any surface is left out.
 
     result          what `register` found for source and target
     source, target  (N, 3) and (M, 3), or anything else that holds points
@@ -186,7 +191,7 @@ def picture_of(result: Result, source: Sample, target: Sample, size: tuple[int, 
     turn = np.stack([right, -viewer, up])
     unit = max(source.radius, target.radius)
     moving, fixed = (
-        (drawn(sample.points[: sample.on_surface], MOST_IN_PICTURE) - sample.centre) / unit
+        (drawn(sample.points[: sample.near_surface], MOST_IN_PICTURE) - sample.centre) / unit
         for sample in (source, target)
     )
     scenes = []

@@ -9,6 +9,7 @@
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
     onSurface: cloud.on_surface,
+    nearSurface: cloud.near_surface,
     places: new Uint16Array(bytes(cloud.places).buffer),
     levels: {
       ...Object.fromEntries(Object.entries(cloud.values).map(([name, text]) => [name, bytes(text)])),

@@ -94,7 +94,7 @@ function panelView(box, clouds, poses, camera, ratio, dots) {
     matrix: toPixels(cloud, poses[i], ball, camera, reach),
     // So large that the dots of a surface just close.
     dot: Math.min(Math.max(1.6 * cloud.spacing * perUnit, 1.4 * ratio), 14 * ratio) * dots,
-    // Outliers stay small, so that they do not hide what lies behind.
+    // What lies far off surfaces stays small, so that it does not hide them.
     speck: Math.min(Math.max(1.0 * cloud.spacing * perUnit, 1.4 * ratio), 3 * ratio) * dots,
   }));
   return { box, deep, views };
@@ -106,9 +106,9 @@ function framing(clouds, poses, turn, shape) {
   for (const pose of poses) {
     const ball = ballAround(pose.shift, clouds[0].radius, clouds[1].radius);
     clouds.forEach((cloud, i) => {
-      const m = toPixels(cloud, i ? AT_REST : pose, ball, camera, 1), stride = Math.ceil(cloud.onSurface / 4000);
+      const m = toPixels(cloud, i ? AT_REST : pose, ball, camera, 1), stride = Math.ceil(cloud.nearSurface / 4000);
       const seen = [[], []];
-      for (let at = 0; at < cloud.onSurface; at += stride) {
+      for (let at = 0; at < cloud.nearSurface; at += stride) {
         const [a, b, c] = cloud.places.subarray(3 * at, 3 * at + 3);
         seen[0].push(m[0] * a + m[1] * b + m[2] * c + m[3]);
         seen[1].push(m[4] * a + m[5] * b + m[6] * c + m[7]);
@@ -122,11 +122,17 @@ function framing(clouds, poses, turn, shape) {
       });
     });
   }
-  const zoom = Math.min(...ends.map(([low, high], axis) => (1.7 * shape[axis]) / Math.max(high - low, 1e-6)), 4);
+  const zoom = Math.min(...ends.map(([low, high], axis) => (1.66 * shape[axis]) / Math.max(high - low, 1e-6)), 4);
   return { turn, zoom, pan: ends.map(([low, high]) => (-zoom * (low + high)) / 2) };
 }
 
 /* ---- painters ---- */
+
+/** The runs of a cloud's points that are drawn, each with the size of its dots: [size, first, last]. */
+function runs(cloud, { dot, speck }, outliers) {
+  if (!outliers) return [[dot, 0, cloud.onSurface]];
+  return [[dot, 0, cloud.nearSurface], [speck, cloud.nearSurface, cloud.points]];
+}
 
 const VERTEX = `#version 300 es
 in vec3 place;
@@ -225,16 +231,16 @@ class GlPainter {
   }
 
   upload(cloud) {
-    const gl = this.gl, array = gl.createVertexArray(), levels = gl.createBuffer();
+    const gl = this.gl, array = gl.createVertexArray(), buffer = gl.createBuffer();
     gl.bindVertexArray(array);
     gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
     gl.bufferData(gl.ARRAY_BUFFER, cloud.places, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 3, gl.UNSIGNED_SHORT, false, 0, 0);
-    gl.bindBuffer(gl.ARRAY_BUFFER, levels);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.enableVertexAttribArray(1);
     gl.vertexAttribPointer(1, 1, gl.UNSIGNED_BYTE, false, 0, 0);
-    return { array, levels, colours: this.texture(), points: cloud.points, onSurface: cloud.onSurface };
+    return { ...cloud, array, buffer, colours: this.texture() };
   }
 
   texture() {
@@ -249,7 +255,7 @@ class GlPainter {
   colour(paints) {
     const gl = this.gl;
     this.clouds.forEach((cloud, i) => {
-      gl.bindBuffer(gl.ARRAY_BUFFER, cloud.levels);
+      gl.bindBuffer(gl.ARRAY_BUFFER, cloud.buffer);
       gl.bufferData(gl.ARRAY_BUFFER, paints[i].levels, gl.STATIC_DRAW);
       gl.bindTexture(gl.TEXTURE_2D, cloud.colours);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, paints[i].colours);
@@ -312,7 +318,7 @@ class GlPainter {
     gl.scissor(box.left, below, box.width, box.height);
     this.clouds.forEach((cloud, i) => {
       if (!shown.clouds[i]) return;
-      const { matrix: m, dot, speck } = views[i];
+      const m = views[i].matrix;
       const x = 2 / box.width, y = 2 / box.height, z = -1 / deep;
       gl.uniformMatrix4fv(this.dots.uniforms.motion, false, [
         x * m[0], y * m[4], z * m[8], 0, x * m[1], y * m[5], z * m[9], 0,
@@ -320,8 +326,7 @@ class GlPainter {
       ]);
       gl.bindTexture(gl.TEXTURE_2D, cloud.colours);
       gl.bindVertexArray(cloud.array);
-      for (const [size, first, last] of [[dot, 0, cloud.onSurface], [speck, cloud.onSurface, cloud.points]]) {
-        if (first === last || (first && !shown.outliers)) continue;
+      for (const [size, first, last] of runs(cloud, views[i], shown.outliers)) {
         gl.uniform1f(this.dots.uniforms.dot, size);
         gl.uniform1f(this.dots.uniforms.dome, size / (4 * deep));
         gl.drawArrays(gl.POINTS, first, last - first);
@@ -353,14 +358,13 @@ class PlainPainter {
     for (const { box, views } of panels) {
       this.clouds.forEach((cloud, i) => {
         if (!shown.clouds[i]) return;
-        this.drawDots(cloud, this.paints[i], views[i].matrix, views[i].dot, box, 0, cloud.onSurface);
-        if (shown.outliers) this.drawDots(cloud, this.paints[i], views[i].matrix, views[i].speck, box, cloud.onSurface, cloud.points);
+        for (const run of runs(cloud, views[i], shown.outliers)) this.drawDots(cloud, this.paints[i], views[i].matrix, box, ...run);
       });
     }
     this.context.putImageData(this.image, 0, 0);
   }
 
-  drawDots(cloud, paint, m, dot, box, first, last) {
+  drawDots(cloud, paint, m, box, dot, first, last) {
     const { places } = cloud, { pixels, depth } = this, width = this.image.width;
     const colours = new Uint32Array(paint.colours.buffer);
     const side = Math.max(1, Math.round(dot)), half = side / 2;
