@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from png import decoded
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--no-first-run",
@@ -30,16 +32,6 @@ FLAGS = (
 LAUNCH = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
-DECODE = """async (text) => {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const image = await createImageBitmap(new Blob([bytes]));
-  const {width, height} = image, context = new OffscreenCanvas(width, height).getContext("2d");
-  context.drawImage(image, 0, 0);
-  const {data} = context.getImageData(0, 0, width, height);
-  let raw = "";
-  for (let at = 0; at < data.length; at += 32768) raw += String.fromCharCode(...data.subarray(at, at + 32768));
-  return [width, height, btoa(raw)];
-}"""
 PATIENCE = 60.0
 
 
@@ -52,6 +44,7 @@ class Browser:
     """One page. What its console says and what it throws is kept in `complaints`."""
 
     def __init__(self, *flags: str, width: int = 1200, height: int = 900) -> None:
+        self._scripts = True
         program = installed()
         assert program is not None
         self._home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -91,13 +84,24 @@ class Browser:
         """Light or dark, as the system would say."""
         self._tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
-    def without_scripts(self, off: bool) -> None:
-        self._tell("Emulation.setScriptExecutionDisabled", value=off)
+    def print_preview(self, on: bool) -> None:
+        """Whether the page is laid out as on paper."""
+        self._tell("Emulation.setEmulatedMedia", media="print" if on else "")
+
+    def accessible(self) -> list[dict[str, Any]]:
+        """What a screen reader is told of."""
+        nodes: list[dict[str, Any]] = self._tell("Accessibility.getFullAXTree")["nodes"]
+        return nodes
+
+    def allow_scripts(self, on: bool) -> None:
+        self._scripts = on
+        self._tell("Emulation.setScriptExecutionDisabled", value=not on)
 
     def open(self, path: Path) -> None:
         self.complaints.clear()
         self.requests.clear()
-        self._tell("Page.navigate", url=path.resolve().as_uri())
+        told = self._tell("Page.navigate", url=path.resolve().as_uri())
+        assert "errorText" not in told, told["errorText"]
         deadline = time.monotonic() + PATIENCE
         while self._ask("document.readyState") != "complete":
             assert time.monotonic() < deadline, "the page does not load"
@@ -109,16 +113,27 @@ class Browser:
 
     def settle(self) -> None:
         """Wait until what was asked for has been drawn."""
+        if not self._scripts:
+            return
         self._ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
         self._tell("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
+    def click(self, selector: str) -> None:
+        """As a person does, with the mouse."""
+        x, y = self._ask(
+            f"((it) => {{ it.scrollIntoView(); const {{x, y, width, height}} = it.getBoundingClientRect(); "
+            f"return [x + width / 2, y + height / 2]; }})(document.querySelector({json.dumps(selector)}))"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.mouse(kind, x, y, button="left", clickCount=1)
+
     def touch(self, kind: str, *points: tuple[float, float]) -> None:
         self._tell("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
 
     def press(self, key: str, shift: bool = False) -> None:
-        code = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}.get(key, ord(key[0]))
+        code = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}.get(key, ord(key[0]))
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self._tell(
@@ -127,13 +142,11 @@ class Browser:
             )  # fmt: skip
 
     def pixels(self, selector: str) -> NDArray[np.uint8]:
-        """An element as it is seen: (H, W, 3). The browser itself decodes its PNG."""
-        shot = base64.b64encode(self.screenshot(selector)).decode("ascii")
-        width, height, raw = self._ask(f"({DECODE})({json.dumps(shot)})")
-        return np.frombuffer(base64.b64decode(raw), np.uint8).reshape(height, width, 4)[..., :3]
+        """An element as it is seen: (H, W, 3)."""
+        return decoded(self.screenshot(selector))
 
-    def screenshot(self, selector: str | None = None, whole: bool = False) -> bytes:
-        """A PNG of an element, of what is in the window, or of the whole page."""
+    def screenshot(self, selector: str | None = None) -> bytes:
+        """A PNG of an element, or of the whole page."""
         self.settle()
         more: dict[str, Any] = {}
         if selector is not None:
@@ -141,10 +154,9 @@ class Browser:
                 f"(({{x, y, width, height}}) => ({{x: x + scrollX, y: y + scrollY, width, height}}))"
                 f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
             )
-            more = {"clip": {**box, "scale": 1}, "captureBeyondViewport": True}
-        elif whole:
-            more = {"captureBeyondViewport": True}
-        return base64.b64decode(self._tell("Page.captureScreenshot", format="png", **more)["data"])
+            more = {"clip": {**box, "scale": 1}}
+        shot = self._tell("Page.captureScreenshot", captureBeyondViewport=True, optimizeForSpeed=True, **more)
+        return base64.b64decode(shot["data"])
 
     def pdf(self) -> bytes:
         return base64.b64decode(

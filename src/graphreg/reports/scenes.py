@@ -46,7 +46,8 @@ class Sample:
     total      how many the cloud has, without the rows that are not finite
     left_out   how many of those drawn lie too far off to be shown
     intensity, variation  (N,): I(x) and V_g(x)
-    middle, normal, reach  (N, 3), (N, 3), (N,): the disc through a point and its neighbours
+    middle, normal, reach  (N, 3), (N, 3), (N,): of a point and its neighbours the mean, the plane's normal, and how far
+               the farthest is
     centre, radius         of the part that lies on surfaces
     spacing    the usual distance between points on surfaces
     """
@@ -116,15 +117,18 @@ def drawn(points: Floats, most: int) -> Floats:
 def distances(sample: Sample, other: Sample, motion: Floats, threads: int = 1) -> Floats:
     """(N,): how far each point, once moved, lies off the surface of the other cloud.
 
-    That surface is, near each point, the disc through the nearest point that lies on a surface and its neighbours:
-    distances between points on one surface are its noise, not the gaps between its points.
+    That surface is, near each point, the plane through the nearest point of the other cloud and its neighbours, as far
+    as these reach: distances between points on one surface are its noise, not the gaps between its points.
     """
+    surface = other.points[: other.near_surface] - other.centre
     moved = transform(motion, sample.points) - other.centre
-    tree = _core.Tree(other.points[: other.on_surface] - other.centre, threads)
-    nearest = tree.nearest(moved, 1, threads)[0][:, 0]
-    gap = moved - (other.middle[nearest] - other.centre)
-    off = np.einsum("ij,ij->i", gap, other.normal[nearest])
-    along = np.sqrt(np.maximum(np.einsum("ij,ij->i", gap, gap) - off**2, 0.0))
+    nearest = _core.Tree(surface, threads).nearest(moved, 1, threads)[0][:, 0]
+    normal = other.normal[nearest]
+    gap = moved - surface[nearest]
+    across = np.einsum("ij,ij->i", gap, normal)
+    along = np.sqrt(np.maximum(np.einsum("ij,ij->i", gap, gap) - across**2, 0.0))
+    # The plane goes through the middle of the neighbours, which is less noisy than the point.
+    off = np.einsum("ij,ij->i", moved - (other.middle[nearest] - other.centre), normal)
     return np.asarray(np.hypot(off, np.maximum(along - other.reach[nearest], 0.0)))
 
 
