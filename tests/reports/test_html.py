@@ -145,7 +145,7 @@ def test_it_stays_small_whatever_comes_in(
         for k in range(5_000)
     )
     large = rng.normal(size=(200_000, 3))
-    monkeypatch.setattr(html, "PICTURE", (1400, 560))
+    monkeypatch.setattr(html, "PICTURE", (1200, 480))
     page = written(tmp_path / "report.html", replace(result, history=steps), large, large)
     assert (tmp_path / "report.html").stat().st_size < 10e6
     assert [cloud["points"] for cloud in page.data()["clouds"]] == [pytest.approx(scenes.MOST_POINTS, rel=0.05)] * 2

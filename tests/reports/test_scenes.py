@@ -121,11 +121,20 @@ def test_the_standpoint_is_a_rotation(seed: int) -> None:
 
 def test_a_landscape_is_seen_from_above_and_a_scan_from_its_scanner() -> None:
     ground = plane(3000, 0.0, 0.001, 0)
-    assert standpoint(sample_of(ground, "target"))[2, 2] > 0.8
+    for place in ([0, 0, 0], [5e5, 5e6, 100.0]):
+        assert standpoint(sample_of(ground + place, "target"))[2, 2] > 0.8
     wall = np.roll(ground, 1, axis=1) - [0, 0.5, 0.5]
     for side in (1.0, -1.0):
-        viewer = standpoint(sample_of(wall - [5 * side, 0, 0], "target"))[2]
+        _, up, viewer = standpoint(sample_of(wall - [5 * side, 0, 0], "target"))
         assert viewer[0] * side > 0.8
+        assert up[2] > 0.8
+
+
+def test_what_a_camera_saw_is_seen_upright() -> None:
+    """A camera looks along +z, with y down."""
+    _, up, viewer = standpoint(sample_of(plane(3000, 4.0, 0.001, 0) - [0.5, 0.5, 0], "target"))
+    assert viewer[2] < -0.8
+    assert up[1] < -0.8
 
 
 def test_the_source_is_drawn_where_the_motion_puts_it() -> None:

@@ -37,7 +37,7 @@ MOST_STEPS, LEAST_STEPS = 400, 3
 BINS = 40
 # A series that spans more than this is drawn on a logarithmic axis.
 WIDE_RANGE = 50.0
-PICTURE = (1400, 560)
+PICTURE = (1200, 480)
 
 Row = tuple[str, ...]
 

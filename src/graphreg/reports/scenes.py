@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphreg.reports.pictures import Image
 
 # Points of a cloud that are shown; of more, so many are drawn. In a still picture fewer do.
-MOST_POINTS, MOST_IN_PICTURE = 120_000, 40_000
+MOST_POINTS, MOST_IN_PICTURE = 120_000, 30_000
 # The graph needs three points at the least.
 LEAST_POINTS = 3
 # X84's limit for what is left out of pictures: it keeps 92 % or more of clean scans, and under 1 % of outliers.
@@ -31,7 +31,9 @@ LOOSE_ALPHA = 80.0
 # The share of the points on surfaces that lies within the radius. Points that are this many radii off are not shown:
 # one stray point would leave no room for the rest.
 WITHIN = 0.98
-FARTHEST = 3.0
+FARTHEST, WIDEST_IN_PICTURE = 3.0, 1.2
+# The cosine of 45 degrees: more, and two directions are about the same.
+STRAIGHT = 0.7
 # From the flat side of a cloud, a little from the right and from above: radians.
 ASIDE, ABOVE = 0.35, 0.35
 
@@ -85,7 +87,7 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
     away = np.linalg.norm(points - centre, axis=1)
     radius = float(np.quantile(away[kept], WITHIN)) or 1.0
     normal, _ = planes_of(graph)
-    around = np.concatenate([points[:, None], points[graph.neighbours]], axis=1)
+    around = points[graph.neighbours].sum(axis=1) + points
     reach = np.linalg.norm(points - points[graph.neighbours[:, -1]], axis=1)
     inside = np.flatnonzero(away <= FARTHEST * radius)
     shown = inside[np.argsort(-kept[inside].astype(int) - near[inside], kind="stable")]
@@ -97,7 +99,7 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
         left_out=len(points) - len(shown),
         intensity=intensity[shown],
         variation=invariants_of(graph)[shown, 0],
-        middle=around.mean(axis=1)[shown],
+        middle=around[shown] / (k + 1),
         normal=normal[shown],
         reach=reach[shown],
         centre=centre,
@@ -135,16 +137,19 @@ def distances(sample: Sample, other: Sample, motion: Floats, threads: int = 1) -
 def standpoint(sample: Sample) -> Floats:
     """(3, 3), rows right, up and towards the viewer: from where most of the cloud is seen.
 
-    That is across its flat side: where a scanner stood, or from above a landscape. Up is z, or y where that is what we
-    look along.
+    That is across its flat side: from where a scanner stood, or from above a landscape. Up is z. Where we look along
+    z it is y, or from a camera, which looks along +z and has y pointing down, -y.
     """
     points = sample.points[: sample.on_surface]
     # As wide as the radius, so that squares neither overflow nor vanish.
     flat = own_frame((points - sample.centre) / sample.radius)[0, :3]
-    above = abs(flat[2]) > np.sqrt(0.5)
-    # A scan's origin is most often where its scanner stood.
-    viewer = flat * (np.sign(flat[2]) if above else np.sign(flat @ -sample.centre) or 1.0)
-    up = np.array([0.0, 1.0, 0.0]) if above else np.array([0.0, 0.0, 1.0])
+    centre = sample.centre / sample.radius
+    # Where the cloud lies wholly on one side of the origin, that is where the scanner stood.
+    across = float(flat @ centre)
+    from_origin = abs(across) > max(1.0, STRAIGHT * float(np.linalg.norm(centre)))
+    lies = abs(flat[2]) > STRAIGHT
+    viewer = flat * (np.sign(flat[2]) if lies and not from_origin else -np.sign(across) or 1.0)
+    up = np.array([0.0, np.sign(viewer[2]), 0.0]) if lies else np.array([0.0, 0.0, 1.0])
     right = np.cross(up, viewer)
     right /= np.linalg.norm(right)
     axes = np.stack([right, np.cross(viewer, right), viewer])
@@ -178,7 +183,7 @@ def before_and_after(
 ) -> Image:
     """Both clouds as they came, and with the source moved: (height, width, 3) uint8, drawn without a display.
 
-    What lies far off any surface is left out.
+    What lies far off any surface, or far out, is left out.
 
     result          what `register` found for source and target
     source, target  (N, 3) and (M, 3), or anything else that holds points
@@ -194,10 +199,7 @@ def picture_of(result: Result, source: Sample, target: Sample, size: tuple[int, 
     # The picture's camera looks along +y, with x to the right and z up.
     turn = np.stack([right, -viewer, up])
     unit = max(source.radius, target.radius)
-    moving, fixed = (
-        (drawn(sample.points[: sample.near_surface], MOST_IN_PICTURE) - sample.centre) / unit
-        for sample in (source, target)
-    )
+    moving, fixed = (_for_picture(sample) / unit for sample in (source, target))
     scenes = []
     for motion in (np.eye(4), result.transformation):
         placed = placement_of(motion, source, target)
@@ -205,6 +207,12 @@ def picture_of(result: Result, source: Sample, target: Sample, size: tuple[int, 
         scenes.append([(moved @ turn.T, BLUE), (fixed @ turn.T, ORANGE)])
     captions = ["before: source blue, target orange", "after"]
     return panels(scenes, captions, Camera(azimuth=0, elevation=0), size)
+
+
+def _for_picture(sample: Sample) -> Floats:
+    """Points about the cloud's centre, without those that would make the rest small."""
+    points = sample.points[: sample.near_surface] - sample.centre
+    return drawn(points[np.linalg.norm(points, axis=1) <= WIDEST_IN_PICTURE * sample.radius], MOST_IN_PICTURE)
 
 
 def samples_of(source: Any, target: Any, threads: int | None) -> tuple[Sample, Sample]:
