@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from png import decoded
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser", "chrome")
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",

@@ -169,7 +169,7 @@ def test_without_history_overlap_and_covariance(tmp_path: Path, result: graphreg
     assert "none" in page.texts["dd"]
 
 
-@pytest.mark.parametrize(("scale", "offset"), [(1e-9, 0.0), (1.0, 5e6), (1e9, 0.0), (1e100, 0.0)])
+@pytest.mark.parametrize(("scale", "offset"), [(1e-9, 0.0), (1.0, 5e6), (1e9, 0.0), (1e-100, 0.0), (1e140, 0.0)])
 def test_any_size_and_place(tmp_path: Path, result: graphreg.Result, scale: float, offset: float) -> None:
     shift = pose(np.eye(3), np.full(3, offset))
     motion = shift @ pose(MOTION[:3, :3], scale * MOTION[:3, 3]) @ inverse(shift)

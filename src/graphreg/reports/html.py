@@ -38,6 +38,8 @@ BINS = 40
 # A series that spans more than this is drawn on a logarithmic axis.
 WIDE_RANGE = 50.0
 PICTURE = (1200, 480)
+# Figures of more letters are set smaller.
+LONG_VALUE = 24
 
 Row = tuple[str, ...]
 
@@ -151,15 +153,18 @@ def _figures(result: Result, source: Sample) -> str:
         share = max(result.scores[1], 0.0) / result.scores[0]
         told.append(("Runner-up", f"{share:.0%}", f"of this pose's score; {result.hypotheses:,} poses were proposed"))
     return "\n".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}<small>{escape(note)}</small></dd></div>"
+        f'<div><dt>{escape(name)}</dt><dd class="{"long" if len(value) > LONG_VALUE else "short"}">{escape(value)}'
+        f"<small>{escape(note)}</small></dd></div>"
         for name, value, note in told
     )
 
 
 def _histogram(residuals: tuple[Floats, Floats], widest: float) -> str:
     """How many points lie how far off the other scan, as outlines of bars."""
-    from graphreg.reports.charts import line_chart
+    from graphreg.reports.charts import LARGEST, line_chart
 
+    if widest >= LARGEST:
+        return ""  # beyond what a chart can tell
     edges = np.linspace(0, widest, BINS + 1)
     outlines, beyond = {}, []
     for name, values in zip(("source", "target"), residuals, strict=True):

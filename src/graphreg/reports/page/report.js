@@ -41,7 +41,7 @@
     const colours = new Uint8Array(1024).fill(255);
     const set = (level, rgb) => colours.set(rgb, 4 * level);
     if (mode === "scans") set(0, themed(cloud ? "--target" : "--source"));
-    else if (mode === "outliers") [["--unknown", 0], ["--stray", 1]].forEach(([name, level]) => set(level, themed(name)));
+    else if (mode === "outliers") ["--unknown", "--stray"].forEach((name, level) => set(level, themed(name)));
     else {
       for (let level = 0; level < 255; level++) set(level, palette.subarray(3 * level, 3 * level + 3));
       set(255, themed("--unknown"));
@@ -51,7 +51,8 @@
 
   function recolour() {
     const mode = document.querySelector("[name=colour]:checked").value;
-    viewer.colour(clouds.map((cloud, i) => ({ levels: cloud.levels[mode], colours: coloursOf(mode, i) })), themed("--stage"));
+    const paints = clouds.map((cloud, i) => ({ levels: cloud.levels[mode], colours: coloursOf(mode, i) }));
+    viewer.colour(paints, themed("--stage"));
     const ends = data.legends[mode];
     element("legend").hidden = mode === "scans";
     element("legend-title").textContent = LEGENDS[mode] ?? "";

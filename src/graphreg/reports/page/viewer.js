@@ -22,7 +22,8 @@ function poseBetween(from, to, share) {
   const nearer = cosine < 0 ? to.rotation.map((value) => -value) : to.rotation;
   cosine = Math.min(1, Math.abs(cosine));
   const angle = Math.acos(cosine), sine = Math.sin(angle);
-  const weights = sine < 1e-6 ? [1 - share, share] : [Math.sin((1 - share) * angle) / sine, Math.sin(share * angle) / sine];
+  const even = [1 - share, share];
+  const weights = sine < 1e-6 ? even : even.map((part) => Math.sin(part * angle) / sine);
   const rotation = mix(from.rotation, nearer, ...weights);
   const length = Math.hypot(...rotation);
   return { rotation: rotation.map((value) => value / length), shift: mix(from.shift, to.shift, 1 - share, share) };
@@ -95,7 +96,7 @@ function panelView(box, clouds, poses, camera, ratio, dots) {
     // So large that the dots of a surface just close.
     dot: Math.min(Math.max(1.6 * cloud.spacing * perUnit, 1.4 * ratio), 14 * ratio) * dots,
     // What lies far off surfaces stays small, so that it does not hide them.
-    speck: Math.min(Math.max(1.0 * cloud.spacing * perUnit, 1.4 * ratio), 3 * ratio) * dots,
+    speck: Math.min(Math.max(cloud.spacing * perUnit, 1.4 * ratio), 3 * ratio) * dots,
   }));
   return { box, deep, views };
 }
@@ -246,8 +247,10 @@ class GlPainter {
   texture() {
     const gl = this.gl, texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
-    for (const side of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, side, gl.NEAREST);
-    for (const side of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, side, gl.CLAMP_TO_EDGE);
+    for (const [name, value] of [
+      [gl.TEXTURE_MIN_FILTER, gl.NEAREST], [gl.TEXTURE_MAG_FILTER, gl.NEAREST],
+      [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE], [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
+    ]) gl.texParameteri(gl.TEXTURE_2D, name, value);
     return texture;
   }
 
@@ -358,7 +361,10 @@ class PlainPainter {
     for (const { box, views } of panels) {
       this.clouds.forEach((cloud, i) => {
         if (!shown.clouds[i]) return;
-        for (const run of runs(cloud, views[i], shown.outliers)) this.drawDots(cloud, this.paints[i], views[i].matrix, box, ...run);
+        const { matrix } = views[i];
+        for (const run of runs(cloud, views[i], shown.outliers)) {
+          this.drawDots(cloud, this.paints[i], matrix, box, ...run);
+        }
       });
     }
     this.context.putImageData(this.image, 0, 0);
