@@ -101,6 +101,8 @@ def test_confidence_grows_with_what_speaks_for_a_pose() -> None:
     assert confidence_of(replace(some, meeting=50), 0.5) > confidence_of(some, 0.5)
     assert confidence_of(replace(some, overlap=0.9), 0.5) > confidence_of(some, 0.5)
     assert confidence_of(some, 0.9) < confidence_of(some, 0.5)
+    # A pose that scores next to nothing beside its rival: no overflow on the way to 0.
+    assert confidence_of(some, 1e9) < 1e-300
 
 
 @pytest.mark.parametrize("apart", [3.0, 30.0, 120.0])

@@ -7,6 +7,7 @@ from graphreg.graphs import Graph, neighbour_graph
 from graphreg.histograms import fpfh
 from graphreg.invariants import invariants, normals
 from graphreg.registration import Result, methods, register
+from graphreg.reports.html import report
 from graphreg.response import inliers, intensity, resample
 from graphreg.voxels import voxel_downsample
 
@@ -30,6 +31,7 @@ __all__ = [
     "read",
     "read_cloud",
     "register",
+    "report",
     "resample",
     "voxel_downsample",
     "write",

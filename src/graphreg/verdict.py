@@ -148,7 +148,8 @@ def _searched(source: View, target: View, motion: Floats, threads: int) -> tuple
 def confidence_of(evidence: Evidence, rivalry: float) -> float:
     """The probability that a pose with this evidence is right, 0 to 1."""
     known = (1.0, np.log1p(evidence.meeting), rivalry, evidence.overlap)
-    return float(1 / (1 + np.exp(-np.dot(LOGIT, known))))
+    # Next to no score of its own makes a pose's rival as large as you please.
+    return float(1 / (1 + np.exp(-np.maximum(np.dot(LOGIT, known), -700))))
 
 
 def held(

@@ -102,6 +102,7 @@ def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == [
         "annealing.svg",
         "registration.png",
+        "report.html",
         "source.ply",
         "source.png",
         "target.ply",

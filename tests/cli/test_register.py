@@ -14,6 +14,7 @@ from graphreg.clouds import as_cloud
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from png import decoded
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
 
@@ -60,6 +61,25 @@ def test_json_is_the_whole_result(folder: Path) -> None:
     assert len(said.history) == 60
 
 
+def test_report_and_picture_are_written(folder: Path) -> None:
+    done = register_command(
+        "source.ply", "target.ply", "--report", "report.html", "--png", "before_after.png", "--json", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<title>source.ply → target.ply" in page
+    assert graphreg.Result.from_json(done.stdout).reason.partition(": ")[2] in page
+    image = decoded((folder / "before_after.png").read_bytes())
+    assert image.shape == (600, 1600, 3)
+    assert np.ptp(image.astype(int), axis=2).max() > 100
+
+
+def test_a_registration_that_fails_is_reported_too(folder: Path) -> None:
+    done = register_command("other.ply", "target.ply", "--report", "failed.html", cwd=folder)
+    assert done.returncode == 1
+    assert "Not registered" in (folder / "failed.html").read_text(encoding="utf-8")
+
+
 def test_init_and_method(folder: Path) -> None:
     np.savetxt(folder / "init.txt", TURNED)
     for method in ("graphreg", "pipl"):
@@ -101,6 +121,8 @@ def test_what_the_surfaces_leave_open_is_told(folder: Path) -> None:
         (("source.ply", "target.ply", "--iterations", "0", "--method", "pipl"), "max_iterations: expected"),
         (("source.ply", "target.ply", "--dof", "up"), "dof: expected some of"),
         (("source.ply", "target.ply", "--voxel", "0"), "voxel: expected a positive length"),
+        (("source.ply", "target.ply", "--report", "nowhere/report.html"), "nowhere/report.html: No such file"),
+        (("source.ply", "target.ply", "--png", "nowhere/a.png"), "nowhere/a.png: No such file"),
     ],
 )
 def test_bad_input_is_exit_status_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:

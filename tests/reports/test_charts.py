@@ -103,6 +103,14 @@ def test_lines_differ_in_colour_and_are_named() -> None:
     assert {*names, "title", "rate", "seconds"} <= set(texts(root))
 
 
+def test_one_line_alone_has_no_legend_and_many_points_no_markers() -> None:
+    root = chart(range(200))
+    assert "line" not in texts(root)
+    assert len(drawn(root)) == 200
+    assert not [path for path in root.iter(f"{SVG}path") if path.get("transform")]
+    assert len([path for path in chart(range(5)).iter(f"{SVG}path") if path.get("transform")]) == 5
+
+
 def test_long_names_take_more_rows_of_the_legend() -> None:
     names = [f"a long name, the {place} of three" for place in ("first", "second", "third")]
     root = ElementTree.fromstring(line_chart(dict.fromkeys(names, (X, X)), "t", "x", "y"))
@@ -113,7 +121,7 @@ def test_long_names_take_more_rows_of_the_legend() -> None:
 
 def test_text_is_escaped() -> None:
     name = "<b> & \"q\" 'a' \x00\x1f"
-    root = ElementTree.fromstring(line_chart({name: (X, X)}, name, name, name))
+    root = ElementTree.fromstring(line_chart({name: (X, X), "other": (X, X)}, name, name, name))
     shown = name.replace("\x00", " ").replace("\x1f", " ")
     assert texts(root).count(shown) == 4
 

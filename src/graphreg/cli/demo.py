@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the scans and the pictures.")] = Path(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the scans, the pictures and the report.")] = Path(
         "graphreg-demo"
     ),
     body: Annotated[
@@ -46,6 +46,7 @@ def demo(
     from graphreg.poses import inverse, pose, rotation_from_vector
     from graphreg.registration import register
     from graphreg.reports.charts import write_svg
+    from graphreg.reports.html import report
     from graphreg.reports.pictures import write_png
     from graphreg.response import inliers, response_of
 
@@ -84,6 +85,7 @@ def demo(
     published = register(*both, method="graphreg-paper", init=start, seed=seed, threads=threads)
     write_png(out / "registration.png", _before_and_after(source, target, result))
     write_svg(out / "annealing.svg", _annealing(published))
+    report(result, both[0], both[1], out / "report.html", names=("source.ply", "target.ply"), threads=threads)
     Console().print(table)
     for line in (
         "clean: graph, response and rule. describe: graph, response, normals, curvature and V_g of what was kept.",
@@ -95,8 +97,8 @@ def demo(
         f"{angular_error(published.transformation, truth):.2f} after {len(published.history)} iterations; "
         f"{published.timings['total']:.2f} s",
         "",
-        f"In {out}: source.png, target.png, registration.png, annealing.svg (as published), and the scans themselves;",
-        "next, try",
+        f"In {out}: source.png, target.png, registration.png, annealing.svg (as published), and the scans themselves.",
+        f"Open {out / 'report.html'} in a browser to look at it from all sides; next, try",
         f"  graphreg register {out / 'source.ply'} {out / 'target.ply'}",
         f"  graphreg clean {out / 'source.ply'} {out / 'clean.ply'}",
     ):

@@ -43,6 +43,19 @@ def steps(what: str) -> Iterator[Callable[[int], None]]:
         yield show
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life for work that is a single step."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        bars.add_task(what, total=None)
+        yield
+
+
 def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """A bar over a known number of items."""
     from rich.console import Console

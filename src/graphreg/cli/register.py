@@ -42,6 +42,10 @@ def register(
     seed: Annotated[int, typer.Option(help="Of what is drawn at random: the same seed, the same answer.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
     save_aligned: Annotated[Path | None, typer.Option(help="Write the moved source here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an HTML page here: both scans in 3D, the verdict and every figure.")
+    ] = None,
+    png: Annotated[Path | None, typer.Option(help="Write a picture of both scans before and after here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
 ) -> None:
     """Find the rigid motion that lays SOURCE on TARGET, and tell whether it can be trusted.
@@ -51,6 +55,7 @@ def register(
     \b
     Examples:
       graphreg register source.ply target.ply -o T.txt
+      graphreg register source.ply target.ply --report report.html --png before_after.png
       graphreg register a.laz b.laz --save-aligned moved.laz --json
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
@@ -59,12 +64,15 @@ def register(
 
     import numpy as np
 
-    from graphreg.cli.progress import reading, steps
+    from graphreg.cli.progress import reading, steps, working
     from graphreg.errors import FileError
     from graphreg.files import read_cloud, write
     from graphreg.outcomes import Iteration
     from graphreg.poses import transform
     from graphreg.registration import register as find
+    from graphreg.reports.html import report as write_report
+    from graphreg.reports.pictures import write_png
+    from graphreg.reports.scenes import before_and_after
 
     settings = dict(map(_setting, chosen or []))
     named = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
@@ -98,6 +106,12 @@ def register(
         np.savetxt(out, result.transformation, fmt="%.17g")
     if save_aligned is not None:
         write(save_aligned, replace(moving, points=transform(result.transformation, moving.points)))
+    if report is not None:
+        with working(f"writing {report.name}"):
+            write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)
+    if png is not None:
+        with working(f"writing {png.name}"):
+            write_png(png, before_and_after(result, moving, fixed, threads=threads))
     if as_json:
         typer.echo(result.to_json())
     else:

@@ -31,6 +31,8 @@ STYLES = (
     (RED, "M0,-5l5,5l-5,5l-5,-5z"),
     (GREY, "M0,-4.8l4.6,8.2h-9.2z"),
 )
+# A line of more points than this is drawn without markers, which would hide it.
+MOST_MARKERS = 60
 # Between this and its inverse, steps between ticks neither overflow nor vanish.
 LARGEST = 1e100
 
@@ -38,7 +40,7 @@ LARGEST = 1e100
 def line_chart(
     series: Mapping[str, tuple[ArrayLike, ArrayLike]], title: str, x_label: str, y_label: str, log_y: bool = False
 ) -> str:
-    """Draw up to four lines into one chart, with axes, marked points and a legend. Returns SVG text.
+    """Draw up to four lines into one chart, with axes, marked points and, for several, a legend. Returns SVG text.
 
     series  {name: (x, y)}, as many x as y; points are joined in the order given
     log_y   equal ratios of y, not equal differences, are equally high; all y must be positive
@@ -51,7 +53,7 @@ def line_chart(
     y_ticks = _log_ticks(every_y) if log_y else _even_ticks(every_y)
     slot = 50 + 0.6 * LETTER * max(len(name) for name in lines)
     a_row = max(1, int((WIDTH - LEFT - RIGHT) // slot))
-    top = 44 + LINE * math.ceil(len(lines) / a_row)
+    top = 44 + (LINE * math.ceil(len(lines) / a_row) if len(lines) > 1 else 0)
     right, bottom = WIDTH - RIGHT, HEIGHT - BELOW
 
     def across(x: ArrayLike) -> Floats:
@@ -84,11 +86,13 @@ def line_chart(
         places = list(zip(across(x), down(y), strict=True))
         joined = " ".join(f"{a:.2f},{b:.2f}" for a, b in places)
         parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        left, high = LEFT + slot * (k % a_row), 46 + LINE * (k // a_row)
-        parts.append(f'<path d="M{left:g},{high}h26" stroke="{colour}" stroke-width="2"/>')
-        places.append((left + 13, high))
-        parts += [f'<path d="{marker}" transform="translate({a:.2f} {b:.2f})" fill="{colour}"/>' for a, b in places]
-        parts.append(_text(left + 32, high + 4.5, name))
+        marked = places if len(places) <= MOST_MARKERS else []
+        if len(lines) > 1:
+            left, high = LEFT + slot * (k % a_row), 46 + LINE * (k // a_row)
+            parts.append(f'<path d="M{left:g},{high}h26" stroke="{colour}" stroke-width="2"/>')
+            parts.append(_text(left + 32, high + 4.5, name))
+            marked = [*marked, (left + 13, high)]
+        parts += [f'<path d="{marker}" transform="translate({a:.2f} {b:.2f})" fill="{colour}"/>' for a, b in marked]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

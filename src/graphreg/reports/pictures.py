@@ -183,8 +183,8 @@ def colour_map(values: ArrayLike, low: float | None = None, high: float | None =
     return colours
 
 
-def write_png(path: str | os.PathLike[str], image: NDArray[Any]) -> None:
-    """Write an (H, W, 3) uint8 image as a PNG. The file appears whole or not at all."""
+def png(image: NDArray[Any]) -> bytes:
+    """An (H, W, 3) uint8 image as the bytes of a PNG file."""
     pixels = np.asarray(image)
     if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or 0 in pixels.shape:
         raise InputError(f"image: expected (H, W, 3) uint8, got {pixels.shape} {pixels.dtype}")
@@ -193,10 +193,15 @@ def write_png(path: str | os.PathLike[str], image: NDArray[Any]) -> None:
     above = np.vstack([np.zeros_like(pixels[:1]), pixels[:-1]])
     rows = np.hstack([np.full((height, 1), 2, np.uint8), (pixels - above).reshape(height, -1)])
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
         for kind, body in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
     )
+
+
+def write_png(path: str | os.PathLike[str], image: NDArray[Any]) -> None:
+    """Write an (H, W, 3) uint8 image as a PNG. The file appears whole or not at all."""
+    content = png(image)
     with replacing(Path(path), None) as sink:
         sink.file.write(content)
 

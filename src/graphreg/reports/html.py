@@ -1,0 +1,260 @@
+"""A registration as one page that opens offline in any browser: the clouds to turn about, the verdict, every figure.
+
+graphreg.report(result, source, target, "report.html")
+
+The page itself is in `page/`; here its gaps are filled.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.errors import InputError
+from graphreg.files.sink import replacing
+from graphreg.outcomes import Iteration
+from graphreg.poses import inverse, transform
+from graphreg.registration import METHODS, Result
+from graphreg.reports.payload import payload, widest_residual
+from graphreg.reports.scenes import Sample, as_result, distances, picture_of, samples_of
+from graphreg.threads import thread_count
+from graphreg.verdict import ENOUGH
+
+PAGE = Path(__file__).parent / "page"
+SCRIPTS = ("viewer.js", "report.js")
+# Of a longer history so many steps are shown, evenly; of a shorter one there is no chart.
+MOST_STEPS, LEAST_STEPS = 400, 3
+BINS = 40
+# A series that spans more than this is drawn on a logarithmic axis.
+WIDE_RANGE = 50.0
+PICTURE = (1200, 480)
+# Figures of more letters are set smaller.
+LONG_VALUE = 24
+
+Row = tuple[str, ...]
+
+
+def report(
+    result: Result,
+    source: Any,
+    target: Any,
+    path: str | os.PathLike[str],
+    *,
+    names: Sequence[str] = ("source", "target"),
+    threads: int | None = None,
+) -> None:
+    """Write a report of a registration: one HTML file of a few megabytes that needs nothing else.
+
+    result          what `register` found for source and target
+    source, target  (N, 3) and (M, 3), or anything else that holds points; of large clouds 120,000 points are shown
+    path            the file to write; it appears whole or not at all
+    names           what to call the two, for instance their files' names
+    threads         how many, by default all
+    """
+    found = as_result(result)
+    if isinstance(names, str) or len(names) != 2:
+        raise InputError(f"names: expected two, for the source and the target, got {names!r}")
+    samples = samples_of(source, target, threads)
+    text = page_of(found, samples, (str(names[0]), str(names[1])), thread_count(threads))
+    with replacing(Path(path), None) as sink:
+        sink.file.write(text.encode())
+
+
+def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str], threads: int) -> str:
+    """The whole page as text."""
+    from graphreg.reports.pictures import png
+
+    source, target = samples
+    # From the points of one to the surface of the other, in the pose that was found.
+    residuals = (
+        distances(source, target, result.transformation, threads),
+        distances(target, source, inverse(result.transformation), threads),
+    )
+    widest = widest_residual(residuals[0][: source.on_surface], result.overlap, source.radius)
+    steps = _shown_steps(result.history)
+    headline, _, reason = result.reason.partition(": ")
+    data = json.dumps(payload(result.transformation, steps, samples, residuals, widest), allow_nan=False)
+    return Template(_part("report.html")).substitute(
+        title=escape(f"{names[0]} → {names[1]}"),
+        source=escape(names[0]),
+        target=escape(names[1]),
+        style=_part("report.css"),
+        verdict="good" if result.success else "bad",
+        mark="✓" if result.success else "✕",
+        headline=escape(headline[:1].upper() + headline[1:]),
+        reason=escape(reason),
+        confidence=f"{result.confidence:.2f}",
+        enough=f"{ENOUGH:g}",
+        figures=_figures(result, source),
+        picture="data:image/png;base64," + base64.b64encode(png(picture_of(result, *samples, PICTURE))).decode(),
+        charts="\n".join([_histogram(residuals, widest), *_charts(steps)]),
+        matrix=_matrix(result.transformation),
+        times=_times(result.timings),
+        scans=_table(_scans(result, samples, names)),
+        settings=_table(_settings(result)),
+        versions=_table(_versions()),
+        # In a script element nothing may look like its end.
+        data=data.replace("<", "\\u003c"),
+        script="\n".join(map(_part, SCRIPTS)),
+    )
+
+
+def _part(name: str) -> str:
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
+def _shown_steps(history: Sequence[Iteration]) -> list[Iteration]:
+    rows = np.unique(np.linspace(0, len(history) - 1, min(len(history), MOST_STEPS)).round().astype(int))
+    return [history[row] for row in rows]
+
+
+def _figures(result: Result, source: Sample) -> str:
+    """The figures that sum it up, each with what it means."""
+    from scipy.spatial.transform import Rotation
+
+    turn = Rotation.from_matrix(result.transformation[:3, :3]).as_rotvec()
+    angle = float(np.linalg.norm(turn))
+    axis = ", ".join(f"{entry:.2f}" for entry in np.round(turn / (angle or 1.0), 2) + 0.0)
+    middle = source.centre[None]
+    way = float(np.linalg.norm(transform(result.transformation, middle) - middle))
+    told = [
+        ("Overlap", f"{result.overlap:.0%}", "of the source lies on the target"),
+        (
+            "Distance",
+            "none" if np.isnan(result.inlier_rmse) else f"{result.inlier_rmse:.4g}",
+            "of that part to the target's surface, root mean square, in the unit of the data",
+        ),
+        ("Turned by", f"{np.degrees(angle):.3f}°", f"about ({axis})" if angle else "not at all"),
+        ("Moved by", f"{way:.4g}", "the middle of the source, in the unit of the data"),
+        (
+            "Undetermined",
+            "; ".join(result.undetermined) or "nothing",
+            "what the source could do without leaving the target's surface",
+        ),
+    ]
+    if result.covariance is not None:
+        turning, shifting = (
+            float(np.sqrt(max(np.linalg.eigvalsh(result.covariance[part, part])[-1], 0.0)))
+            for part in (slice(0, 3), slice(3, 6))
+        )
+        worst = f"{np.degrees(turning):.2g}° and {shifting:.2g}"
+        told.append(("Uncertain by", worst, "one standard deviation, about and along the worst axis"))
+    if len(result.scores) > 1 and result.scores[0] > 0:
+        share = max(result.scores[1], 0.0) / result.scores[0]
+        told.append(("Runner-up", f"{share:.0%}", f"of this pose's score; {result.hypotheses:,} poses were proposed"))
+    return "\n".join(
+        f'<div><dt>{escape(name)}</dt><dd class="{"long" if len(value) > LONG_VALUE else "short"}">{escape(value)}'
+        f"<small>{escape(note)}</small></dd></div>"
+        for name, value, note in told
+    )
+
+
+def _histogram(residuals: tuple[Floats, Floats], widest: float) -> str:
+    """How many points lie how far off the other scan, as outlines of bars."""
+    from graphreg.reports.charts import LARGEST, line_chart
+
+    if widest >= LARGEST:
+        return ""  # beyond what a chart can tell
+    edges = np.linspace(0, widest, BINS + 1)
+    outlines, beyond = {}, []
+    for name, values in zip(("source", "target"), residuals, strict=True):
+        share = np.histogram(values, edges)[0] / len(values) * 100
+        outlines[name] = np.repeat(edges, 2), np.concatenate([[0], np.repeat(share, 2), [0]])
+        beyond.append(f"{(values > widest).mean():.0%} of the {name}")
+    chart = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
+    return _chart(chart, "histogram", f"Farther off: {' and '.join(beyond)}.")
+
+
+def _charts(steps: Sequence[Iteration]) -> Iterable[str]:
+    """What the method told of each step, where there are enough of them."""
+    from graphreg.reports.charts import LARGEST, line_chart
+
+    told: tuple[tuple[str, str, list[float | None]], ...] = (
+        ("Energy", "what the method minimises, in its own unit", [step.energy for step in steps]),
+        ("Temperature", "of annealing", [step.temperature for step in steps]),
+        ("Acceptance", "share of steps that annealing accepts", [step.accept_rate for step in steps]),
+    )
+    number = np.array([step.number for step in steps])
+    for title, note, values in told:
+        y = np.array(values, np.float64)
+        usable = np.abs(y) < LARGEST
+        if np.count_nonzero(usable) < LEAST_STEPS:
+            continue
+        x, y = number[usable], y[usable]
+        wide = bool(y.min() > 1 / LARGEST and y.max() > WIDE_RANGE * y.min())
+        chart = line_chart({title: (x, y)}, title, "iteration", title.lower(), wide)
+        yield _chart(chart, "over-steps", note, f'data-first="{x[0]}" data-last="{x[-1]}"')
+
+
+def _chart(chart: str, kind: str, note: str, data: str = "") -> str:
+    return f'<figure class="chart {kind}" {data}>{chart}<figcaption>{escape(note)}</figcaption></figure>'
+
+
+def _matrix(matrix: Floats) -> str:
+    """To the last digit, columns aligned."""
+    columns = [[f"{entry:.17g}" for entry in column] for column in matrix.T.tolist()]
+    aligned = [[entry.rjust(max(map(len, column))) for entry in column] for column in columns]
+    return "\n".join("  ".join(row) for row in zip(*aligned, strict=True))
+
+
+def _times(timings: dict[str, float]) -> str:
+    """Stages as rows with bars, the total last."""
+    stages = {name: seconds for name, seconds in timings.items() if name != "total"}
+    whole = max(sum(stages.values()), 1e-9)
+    rows = [
+        f'<tr><th scope="row">{escape(name)}</th><td class="number">{seconds:.3f} s</td>'
+        f'<td class="bar" aria-hidden="true"><span style="width:{100 * seconds / whole:.1f}%"></span></td></tr>'
+        for name, seconds in stages.items()
+    ]
+    total = timings.get("total", whole)
+    rows.append(f'<tr class="total"><th scope="row">total</th><td class="number">{total:.3f} s</td><td></td></tr>')
+    return "\n".join(rows)
+
+
+def _scans(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str]) -> list[Row]:
+    return [
+        ("", "source", "target"),
+        ("name", *names),
+        ("points", *(f"{sample.total:,}" for sample in samples)),
+        ("not finite, left out", *(f"{count:,}" for count in result.dropped)),
+        ("shown here", *(f"{len(sample.points):,}" for sample in samples)),
+        ("outliers among these", *(f"{1 - sample.on_surface / len(sample.points):.1%}" for sample in samples)),
+        ("too far off to be shown", *(f"{sample.left_out:,}" for sample in samples)),
+        ("distance between points shown", *(f"{sample.spacing:.3g}" for sample in samples)),
+    ]
+
+
+def _settings(result: Result) -> list[Row]:
+    line = METHODS[result.method].line if result.method in METHODS else ""
+    rows: list[Row] = [("method", f"{result.method}: {line}" if line else result.method), ("seed", str(result.seed))]
+    for name, value in result.settings.items():
+        told = f"{value:.6g}" if isinstance(value, float) else str(value)
+        rows.append((name, "by default" if value is None else told))
+    return rows
+
+
+def _versions() -> list[Row]:
+    from graphreg.bench.tables import setting
+
+    rows: list[Row] = [(name, str(value)) for name, value in setting().items()]
+    return [*rows, ("written", datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z"))]
+
+
+def _table(rows: Iterable[Row]) -> str:
+    """Rows of a table, each with its name first; one without a name holds those of the columns."""
+    lines = []
+    for name, *cells in rows:
+        head = f'<th scope="row">{escape(name)}</th>' if name else "<td></td>"
+        kind = "<td>{}</td>" if name else '<th scope="col">{}</th>'
+        lines.append("<tr>" + head + "".join(kind.format(escape(cell)) for cell in cells) + "</tr>")
+    return "\n".join(lines)

@@ -1,0 +1,195 @@
+"use strict";
+
+/* The page: reads what is embedded, and ties the controls to the viewer. */
+
+(() => {
+  const element = (id) => document.getElementById(id);
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const data = JSON.parse(element("data").textContent);
+  const clouds = data.clouds.map((cloud) => ({
+    ...cloud,
+    onSurface: cloud.on_surface,
+    nearSurface: cloud.near_surface,
+    places: new Uint16Array(bytes(cloud.places).buffer),
+    levels: {
+      ...Object.fromEntries(Object.entries(cloud.values).map(([name, text]) => [name, bytes(text)])),
+      scans: new Uint8Array(cloud.points),
+      outliers: new Uint8Array(cloud.points).fill(1, cloud.on_surface),
+    },
+  }));
+  const palette = bytes(data.palette);
+  const { frames } = data, last = frames.length - 1;
+  const viewer = new Viewer(element("clouds"), clouds, data.view, [frames[0], frames[last]]);
+
+  /* Colours */
+
+  const LEGENDS = {
+    residual: "distance to the other scan, after",
+    intensity: "response intensity I, logarithmic",
+    variation: "variation of the surface, logarithmic",
+    outliers: "outliers by the X84 rule are red",
+  };
+
+  /** A colour of the theme as red, green, blue from 0 to 255. */
+  function themed(name) {
+    const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  }
+
+  /** What colour each of 256 levels has, as red, green, blue, alpha. */
+  function coloursOf(mode, cloud) {
+    const colours = new Uint8Array(1024).fill(255);
+    const set = (level, rgb) => colours.set(rgb, 4 * level);
+    if (mode === "scans") set(0, themed(cloud ? "--target" : "--source"));
+    else if (mode === "outliers") ["--unknown", "--stray"].forEach((name, level) => set(level, themed(name)));
+    else {
+      for (let level = 0; level < 255; level++) set(level, palette.subarray(3 * level, 3 * level + 3));
+      set(255, themed("--unknown"));
+    }
+    return colours;
+  }
+
+  function recolour() {
+    const mode = document.querySelector("[name=colour]:checked").value;
+    const paints = clouds.map((cloud, i) => ({ levels: cloud.levels[mode], colours: coloursOf(mode, i) }));
+    viewer.colour(paints, themed("--stage"));
+    const ends = data.legends[mode];
+    element("legend").hidden = mode === "scans";
+    element("legend-title").textContent = LEGENDS[mode] ?? "";
+    element("legend-bar").parentElement.hidden = !ends;
+    if (ends) {
+      [element("legend-low").textContent, element("legend-high").textContent] = ends;
+      const bar = element("legend-bar").getContext("2d"), image = bar.createImageData(255, 1);
+      image.data.set(coloursOf(mode, 0).subarray(0, 1020));
+      bar.putImageData(image, 0, 0);
+    }
+  }
+
+  element("colours").addEventListener("change", recolour);
+  for (const box of document.querySelectorAll("[name=show]")) {
+    box.addEventListener("change", () => {
+      if (box.value === "outliers") viewer.shown.outliers = box.checked;
+      else viewer.shown.clouds[box.value === "source" ? 0 : 1] = box.checked;
+      viewer.redraw();
+    });
+  }
+  element("size").addEventListener("input", (event) => {
+    viewer.dots = 2 ** event.target.value;
+    viewer.redraw();
+  });
+  element("home").addEventListener("click", () => viewer.home());
+
+  /* The motion: between two frames the source goes evenly */
+
+  const slider = element("moment");
+  const between = Math.max(1, Math.round(120 / last));
+  slider.max = last * between;
+  slider.value = slider.max;
+  const capital = (text) => text[0].toUpperCase() + text.slice(1);
+  const short = (number) => Number(number.toPrecision(3)).toString();
+
+  function label(panel, name, shortened) {
+    panel.textContent = name;
+    if (!shortened) return;
+    const note = document.createElement("small");
+    note.textContent = "drawn nearer than they are";
+    panel.append(note);
+  }
+
+  function show() {
+    const at = slider.value / between, index = Math.min(Math.floor(at), last - 1), share = at - index;
+    const from = frames[index], to = frames[index + 1], nearest = share < 0.5 ? from : to;
+    viewer.place(poseBetween(from, to, share));
+    const name = capital(nearest.name);
+    label(element("after"), name, nearest.shortened);
+    const left = nearest === frames[last]
+      ? "where it was laid"
+      : `${short(nearest.degrees)}° and ${short(nearest.distance)} to go`;
+    element("where").value = `${name}: ${left}`;
+    slider.setAttribute("aria-valuetext", `${name}, ${left}`);
+    cursors(from.step + share * (to.step - from.step));
+  }
+
+  /** A line in each chart over the iterations, where the motion is. */
+  function cursors(step) {
+    for (const chart of document.querySelectorAll(".over-steps")) {
+      const { points } = chart.querySelector("polyline"), frame = chart.querySelector(".frame");
+      const { first, last: end } = chart.dataset;
+      const share = (step - first) / (end - first);
+      const x = points[0].x + share * (points[points.length - 1].x - points[0].x);
+      let line = chart.querySelector(".cursor");
+      if (!line) {
+        line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        line.setAttribute("class", "cursor");
+        chart.querySelector("svg").append(line);
+      }
+      line.setAttribute("visibility", share >= 0 ? "visible" : "hidden");
+      line.setAttribute("d", `M${x},${frame.y.baseVal.value}v${frame.height.baseVal.value}`);
+    }
+  }
+
+  const SECONDS = 4;
+  const play = element("play");
+  let playing = null;
+
+  function stop() {
+    cancelAnimationFrame(playing);
+    playing = null;
+    play.firstElementChild.textContent = "▶";
+    play.setAttribute("aria-label", "Play the motion");
+  }
+
+  function start() {
+    const whole = Number(slider.max);
+    const begun = performance.now(), from = Number(slider.value) < whole ? Number(slider.value) : 0;
+    play.firstElementChild.textContent = "❚❚";
+    play.setAttribute("aria-label", "Pause the motion");
+    const step = (now) => {
+      slider.value = Math.min(whole, from + ((now - begun) / 1000 / SECONDS) * whole);
+      show();
+      if (Number(slider.value) < whole) playing = requestAnimationFrame(step);
+      else stop();
+    };
+    playing = requestAnimationFrame(step);
+  }
+
+  play.addEventListener("click", () => (playing === null ? start() : stop()));
+  slider.addEventListener("input", () => {
+    if (playing !== null) stop();
+    show();
+  });
+
+  /* Light and dark */
+
+  const theme = element("theme"), root = document.documentElement;
+  const preferred = matchMedia("(prefers-color-scheme: dark)");
+  function dress(name) {
+    root.dataset.theme = name;
+    theme.setAttribute("aria-pressed", String(name === "dark"));
+    recolour();
+  }
+  theme.addEventListener("click", () => dress(root.dataset.theme === "dark" ? "light" : "dark"));
+  preferred.addEventListener("change", () => dress(preferred.matches ? "dark" : "light"));
+
+  /* The matrix */
+
+  function copyByHand(text) {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+
+  element("copy").addEventListener("click", async () => {
+    const text = element("matrix").textContent;
+    const done = await navigator.clipboard?.writeText(text).then(() => true, () => false) || copyByHand(text);
+    element("copied").textContent = done ? "copied" : "select the matrix and copy it by hand";
+  });
+
+  label(element("before"), "Before", frames[0].shortened);
+  dress(root.dataset.theme);
+  show();
+})();
