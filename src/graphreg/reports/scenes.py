@@ -17,7 +17,7 @@ from graphreg.poses import own_frame, rotation_from_vector, transform
 from graphreg.registration import Result
 from graphreg.response import response_of, rounding_of
 from graphreg.threads import thread_count
-from graphreg.views import on_surface
+from graphreg.views import highest_response
 
 if TYPE_CHECKING:
     from graphreg.reports.pictures import Image
@@ -80,7 +80,8 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
     k = min(usual.k, len(points) - 1)
     graph = neighbour_graph(points, k, threads)
     intensity = response_of(graph)
-    kept, near = (on_surface(intensity, alpha, rounding_of(points)) for alpha in (usual.alpha, LOOSE_ALPHA))
+    rounding = rounding_of(points)
+    kept, near = (intensity <= highest_response(intensity, alpha, rounding) for alpha in (usual.alpha, LOOSE_ALPHA))
     if not kept.any():
         kept = near = np.ones(len(points), bool)
     centre = points[kept].mean(axis=0)
