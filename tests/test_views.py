@@ -11,7 +11,17 @@ from drawn import Floats, make_cloud, make_motion, scanned_twice, seeds
 from graphreg.datasets import synthetic
 from graphreg.poses import inverse, pose, transform
 from graphreg.response import median_absolute_deviation
-from graphreg.views import COARSE_PIECES, View, at_once, drawn, highest_response, in_cells, in_users_frame, views_of
+from graphreg.views import (
+    COARSE_PIECES,
+    View,
+    _without_strays,
+    at_once,
+    drawn,
+    highest_response,
+    in_cells,
+    in_users_frame,
+    views_of,
+)
 
 
 def seen(source: Floats, target: Floats, weights: Floats | None = None, threads: int = 1) -> tuple[View, View]:
@@ -148,3 +158,17 @@ def test_the_same_bits_for_any_number_of_threads(pair: synthetic.Pair) -> None:
 def test_both_clouds_get_their_share_of_the_threads() -> None:
     for threads, share in ((1, 1), (2, 1), (5, 2), (8, 4)):
         assert at_once(lambda item, workers: (item, workers), "ab", threads) == [("a", share), ("b", share)]
+
+
+def test_strays_are_dropped_before_the_graph_is_built(pair: synthetic.Pair) -> None:
+    spoilt, is_outlier = synthetic.add_outliers(pair.source, 1.0, "gaussian", 3)
+    cloud = drawn(spoilt, "source", np.where(is_outlier, 2.0, 1.0))
+    view, _ = seen(pair.source, pair.target)
+    found = _without_strays(cloud, 4 * view.fine_cell, 1)
+    assert found.weights is not None
+    assert np.count_nonzero(found.weights == 2) < 0.5 * is_outlier.sum()
+    assert np.count_nonzero(found.weights == 1) > 0.98 * len(pair.source)
+    # Of a scan without strays nothing is lost, nor where cells are so small that every point is alone.
+    clean = drawn(pair.source, "source")
+    assert _without_strays(clean, 4 * view.fine_cell, 1) is clean
+    assert _without_strays(clean, 1e-6, 1) is clean

@@ -28,6 +28,9 @@ FAR_OFF = 50.0
 # Where more points than this are alone in their cells, cells say little of them: there may be as many outliers as
 # points on surfaces, or few points of any kind. Then each is looked at on its own.
 MOST_ALONE = 0.2
+# A point that has a cell of so many fine ones along each side for itself is a stray. There are many if they are the
+# first share of all; if they are the second, cells are too small to tell.
+STRAY, MANY_STRAYS, MOST_STRAYS = 4.0, 0.05, 0.9
 SAMPLE = 5_000
 # Where the response is spread this much wider than its lowest tenth, that spread is the outliers', not the surface's;
 # on surfaces it is about so many times the lowest tenth. (Scans of all kinds: 1 to 14. Most points outliers: 150 up.)
@@ -155,6 +158,7 @@ def views_of(
                 f"{cloud.name}: holds {len(cloud.points)} different points, but at least {k + 1} are needed"
             )
     cell, fine = _sides(clouds, voxel, threads)
+    clouds = at_once(lambda cloud, workers: _without_strays(cloud, STRAY * fine, workers), clouds, threads)
     cells = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, alpha, workers), clouds, threads)
     if any(_alone(*found) > MOST_ALONE for found in cells):
         clouds = at_once(lambda cloud, workers: _one_by_one(cloud, k, alpha, workers), clouds, threads)
@@ -178,6 +182,17 @@ def _sides(clouds: list[Drawn], voxel: float | None, threads: int) -> tuple[floa
     sides = at_once(lambda cloud, _: cell_for(cloud.points, *wanted), clouds, threads)
     coarse = max(min(side[0] for side in sides), max(side[1] for side in sides))
     return coarse, voxel or max(coarse / FINE_PER_COARSE, min(side[2] for side in sides))
+
+
+def _without_strays(cloud: Drawn, side: float, threads: int) -> Drawn:
+    """A cloud without the points that are alone in their cells, where they are many: the graph need not see them."""
+    order, starts = _core.voxel_cells(cloud.points, side, threads)
+    alone = order[starts[:-1][np.diff(starts) == 1]]
+    if not MANY_STRAYS < len(alone) / len(order) < MOST_STRAYS:
+        return cloud
+    kept = np.ones(len(order), bool)
+    kept[alone] = False
+    return cloud.only(kept)
 
 
 def _on_surface(cloud: Drawn, side: float, k: int, alpha: float, threads: int) -> tuple[Cells, Mask]:
