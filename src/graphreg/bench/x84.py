@@ -27,36 +27,43 @@ ALPHAS = (5.2, 8.0)
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 MADE = ("dragon", "hare", "hand", "casting", "facade", "room", "street")
 POINTS = 40_000
+QUICK, QUICK_POINTS = ("hare", "casting"), 5_000
 # Left over, so many outliers among the points kept are too few to disturb a registration.
 HARMLESS = 0.01
 
 
 @dataclass(frozen=True)
 class Job:
-    """One cloud, one kind of outliers, one ratio."""
+    """One cloud, one kind of outliers, one ratio; about how many points it has, if we make it."""
 
     cloud: str
     kind: str
     ratio: float
-    data: Path | None
+    points: int | None = None
 
 
-def jobs(data: Path | None) -> list[Job]:
-    clouds = list(MADE)
+def jobs(data: Path | None, quick: bool = False) -> list[Job]:
+    clouds = list(QUICK if quick else MADE)
     published = []
-    if data is not None:
+    if data is not None and not quick:
         clouds = ["stanford_bunny/bun000.ply", "stanford_bunny/bun045.ply", *clouds]
         published = [
-            Job(f"graphreg_repo/{scan}_outlier_{ratio}.ply", "authors'", ratio, data)
+            Job(f"graphreg_repo/{scan}_outlier_{ratio}.ply", "authors'", ratio)
             for scan in ("bun000", "bun045")
             for ratio in (0.1, 0.5)
         ]
-    made = [Job(cloud, kind, ratio, data) for cloud in clouds for kind in ("gaussian", "uniform") for ratio in RATIOS]
+    points = QUICK_POINTS if quick else POINTS
+    made = [
+        Job(cloud, kind, ratio, None if cloud.endswith(".ply") else points)
+        for cloud in clouds
+        for kind in ("gaussian", "uniform")
+        for ratio in RATIOS
+    ]
     return published + made
 
 
-def measure(job: Job) -> Iterator[dict[str, Any]]:
-    points, spoilt = _spoilt_cloud(job)
+def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
+    points, spoilt = _spoilt_cloud(job, data)
     response = response_of(neighbour_graph(points))
     for alpha in ALPHAS:
         kept = within_x84(response, alpha, rounding_of(points))
@@ -99,15 +106,15 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _spoilt_cloud(job: Job) -> tuple[Floats, Mask]:
-    points = _cloud(job.cloud, job.data)
+def _spoilt_cloud(job: Job, data: Path | None) -> tuple[Floats, Mask]:
+    points = _cloud(job.cloud, data, job.points)
     if job.kind == "authors'":
         return points, np.arange(len(points)) >= round(len(points) / (1 + job.ratio))
     return add_outliers(points, job.ratio, job.kind, seed=1)
 
 
 @lru_cache(maxsize=1)
-def _cloud(name: str, data: Path | None) -> Floats:
+def _cloud(name: str, data: Path | None, points: int | None) -> Floats:
     if data is not None and name.endswith(".ply"):
         return read(data / name)
-    return synthetic.scan(name, points=POINTS).points
+    return synthetic.scan(name, points=points).points

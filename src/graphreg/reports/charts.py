@@ -30,18 +30,26 @@ STYLES = (
     (ORANGE, "M-3.6,-3.6h7.2v7.2h-7.2z"),
     (RED, "M0,-5l5,5l-5,5l-5,-5z"),
     (GREY, "M0,-4.8l4.6,8.2h-9.2z"),
+    ((0.16, 0.55, 0.38), "M0,4.8l4.6,-8.2h-9.2z"),
+    ((0.50, 0.32, 0.62), "M-5,-2h10v4h-10z"),
 )
 # Between this and its inverse, steps between ticks neither overflow nor vanish.
 LARGEST = 1e100
 
 
 def line_chart(
-    series: Mapping[str, tuple[ArrayLike, ArrayLike]], title: str, x_label: str, y_label: str, log_y: bool = False
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    title: str,
+    x_label: str,
+    y_label: str,
+    log_y: bool = False,
+    marked: bool = True,
 ) -> str:
-    """Draw up to four lines into one chart, with axes, marked points and a legend. Returns SVG text.
+    """Draw up to six lines into one chart, with axes, marked points and a legend. Returns SVG text.
 
     series  {name: (x, y)}, as many x as y; points are joined in the order given
     log_y   equal ratios of y, not equal differences, are equally high; all y must be positive
+    marked  whether every point is marked, or only the legend
 
     Axes begin and end at round numbers. The same input gives the same text.
     """
@@ -83,6 +91,8 @@ def line_chart(
         colour, marker = _hex(STYLES[k][0]), STYLES[k][1]
         places = list(zip(across(x), down(y), strict=True))
         joined = " ".join(f"{a:.2f},{b:.2f}" for a, b in places)
+        if not marked:
+            places.clear()
         parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>')
         left, high = LEFT + slot * (k % a_row), 46 + LINE * (k // a_row)
         parts.append(f'<path d="M{left:g},{high}h26" stroke="{colour}" stroke-width="2"/>')
