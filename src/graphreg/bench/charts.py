@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from graphreg.bench.comparison import Row, families_in, made
-from graphreg.reports.charts import charts_side_by_side, line_chart
+from graphreg.reports.charts import line_chart
 
 # Smaller values are drawn as this: a logarithmic axis has no zero.
 LEAST_DRAWN = 1e-4
 
 
-def charts_of_families(
+def family_charts(
     rows: Sequence[Row], x_of: Callable[[Row], float], name: str, x_label: str, y_label: str, title: str = ""
-) -> str:
-    """Medians of a field over x: SVG text."""
+) -> list[str]:
+    """Medians of a field over x: SVG texts."""
     ran = made(rows)
     charts = []
     for family, methods in families_in(ran).items():
@@ -27,4 +27,4 @@ def charts_of_families(
             values = [float(np.median([row[name] for row in mine if x_of(row) == place])) for place in places]
             series[method] = places, np.maximum(values, LEAST_DRAWN)
         charts.append(line_chart(series, f"{title}{family}", x_label, y_label, log_y=True))
-    return charts_side_by_side(charts, columns=3)
+    return charts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ CELLS = 200
 FEWER_CELLS = {"cpd": 100, "ecm": 100}
 # Stages of our methods that come before the registration itself, which is all that the paper's times count.
 PREPARING = ("clean", "thin", "describe", "judge", "total")
+# Degrees that rounding alone can make: what is off by less is exact.
+ROUNDING = 1e-6
 # For charts, which hold a few lines each: ours beside those of one kind.
 FAMILIES = {
     "physics": ("graphreg-paper", "pipl"),
@@ -188,40 +190,40 @@ class Column:
 
     of         whether a row belongs to it
     label      what the paper measured
-    degrees, seconds  {method: the paper's figure}
+    published  {field of a row: {method: the paper's figure}}
     """
 
     of: Callable[[Row], bool]
     label: str = ""
-    degrees: Mapping[str, float] | None = None
-    seconds: Mapping[str, float] | None = None
+    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def tables_of(rows: Sequence[Row], columns: Mapping[str, Column]) -> dict[str, list[dict[str, Any]]]:
     """Errors and times, a line a method, the paper's figures beside ours; then every figure of each group."""
-    names = _in_order(row["method"] for row in rows)
-    errors: list[dict[str, Any]] = [{"method": name} for name in names]
-    times: list[dict[str, Any]] = [{"method": name} for name in names]
     details = []
     for title, column in columns.items():
         inside = [row for row in rows if column.of(row)]
-        for name, error_line, time_line in zip(names, errors, times, strict=True):
+        for name in _in_order(row["method"] for row in inside):
             mine = [row for row in inside if row["method"] == name]
-            ran = made(mine)
-            error_line[title] = median_of(ran, "degrees")
-            time_line[title] = median_of(ran, "register s")
-            time_line[f"{title}, whole call"] = median_of(ran, "seconds")
-            if column.degrees is not None:
-                error_line[f"paper: {column.label}"] = column.degrees.get(name)
-            if column.seconds is not None:
-                time_line[f"paper: {column.label}"] = column.seconds.get(name)
-            if mine:
-                details.append({"runs on": title, "method": name, **statistics_of(mine)})
+            details.append({"runs on": title, "method": name, **statistics_of(mine)})
     return {
-        "Degrees off the truth, medians": errors,
-        "Seconds, medians: the registration alone, and the whole call": times,
+        "Degrees off the truth, medians": side_by_side(rows, columns, "degrees"),
+        "Seconds of the registration alone, medians": side_by_side(rows, columns, "register s"),
+        "Seconds of the whole call, medians": side_by_side(rows, columns, "seconds"),
         "Every figure": details,
     }
+
+
+def side_by_side(rows: Sequence[Row], columns: Mapping[str, Column], name: str) -> list[dict[str, Any]]:
+    """Medians of a field, a line a method, the paper's figures beside ours."""
+    lines: list[dict[str, Any]] = [{"method": method} for method in _in_order(row["method"] for row in rows)]
+    for title, column in columns.items():
+        inside = made([row for row in rows if column.of(row)])
+        for line in lines:
+            line[title] = median_of([row for row in inside if row["method"] == line["method"]], name)
+            if name in column.published:
+                line[f"paper: {column.label}"] = column.published[name].get(line["method"])
+    return lines
 
 
 def statistics_of(rows: Sequence[Row]) -> dict[str, Any]:
@@ -260,13 +262,13 @@ def standing(rows: Sequence[Row], columns: Mapping[str, Column]) -> list[str]:
             continue
         best = min(medians, key=medians.__getitem__)
         known_to = max(row["truth known to"] for row in inside)
-        told = f"{title} ({medians[OURS]:.3g} beside {medians[best]:.3g} of {best}"
-        if medians[OURS] <= medians[best]:
+        beside = f"{title} ({medians[OURS]:.3g} beside {medians[best]:.3g} of {best}"
+        if medians[OURS] <= max(medians[best], ROUNDING):
             first.append(title)
         elif medians[OURS] - medians[best] <= known_to:
-            within.append(f"{told}; the truth is known to about {known_to:g})")
+            within.append(f"{beside}; the truth is known to about {known_to:g})")
         else:
-            behind.append(f"{told})")
+            behind.append(f"{beside})")
     lines = []
     if first:
         lines.append(f"{OURS} is first in accuracy on: {', '.join(first)}")

@@ -20,6 +20,8 @@ from graphreg.bench.peers import PEERS, told
 
 TITLE = "Registration from any pose"
 STARTS, QUICK_STARTS = 8, 2
+# Seconds that the runs of a method may take together.
+BUDGET = 400.0
 QUICK_PAIRS = "made_hare_30,made_room_40"
 
 measure = comparison.measure
@@ -30,11 +32,12 @@ def jobs(
     data: Path | None, quick: bool = False, starts: int | None = None, pairs: str | None = None, peers: bool = True
 ) -> list[Run]:
     names = [OURS, *(name for name in methods_of(None, peers) if name in PEERS)]
+    kinds = chosen(kinds_of(data), pairs or (QUICK_PAIRS if quick else "*"))
     return [
         Run(pair, name, spoiling=spoiling, points=points_of(pair, quick), start=start)
-        for pair, kind in chosen(kinds_of(data), pairs or (QUICK_PAIRS if quick else "*")).items()
-        for spoiling in (CLEAN, *(SPOILINGS if kind == "object" else ()))
         for start in range(starts or (QUICK_STARTS if quick else STARTS))
+        for pair, kind in kinds.items()
+        for spoiling in (CLEAN, *(SPOILINGS if kind == "object" else ()))
         for name in names
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphreg.bench import comparison
-from graphreg.bench.charts import charts_of_families
+from graphreg.bench.charts import family_charts
 from graphreg.bench.comparison import (
     Column,
     Run,
@@ -23,6 +23,7 @@ from graphreg.bench.comparison import (
 )
 from graphreg.bench.pairs import Spoiling, pair_of, points_of
 from graphreg.bench.views import before_and_after
+from graphreg.reports.charts import charts_side_by_side
 from graphreg.reports.pictures import Image
 
 TITLE = "Noise"
@@ -57,7 +58,7 @@ def columns(rows: Sequence[dict[str, Any]]) -> dict[str, Column]:
     level, figures = PUBLISHED
     found = comparison.columns_by(rows, "spoilt")
     return {
-        spoilt: Column(column.of, f"{level:g} %", figures) if spoilt == noise_of(level).name else column
+        spoilt: Column(column.of, f"{level:g} %", {"degrees": figures}) if spoilt == noise_of(level).name else column
         for spoilt, column in found.items()
     }
 
@@ -84,10 +85,11 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     def level_of(row: comparison.Row) -> float:
         return levels[row["spoilt"]]
 
-    return {
-        "noise_error": charts_of_families(rows, level_of, "degrees", "noise (% of the sides)", "error (degrees)"),
-        "noise_time": charts_of_families(rows, level_of, "seconds", "noise (% of the sides)", "whole call (s)"),
-    }
+    errors = family_charts(rows, level_of, "degrees", "noise (% of the sides)", "error (degrees)")
+    times = family_charts(rows, level_of, "seconds", "noise (% of the sides)", "whole call (s)")
+    if not errors:
+        return {}
+    return {"noise_error": charts_side_by_side(errors, 3), "noise_time": charts_side_by_side(times, 3)}
 
 
 def pictures(data: Path | None, quick: bool) -> dict[str, Image]:

@@ -168,7 +168,7 @@ def chosen(kinds: dict[str, str], patterns: str) -> dict[str, str]:
     return found
 
 
-@lru_cache(maxsize=12)
+@lru_cache(maxsize=32)
 def pair_of(name: str, data: Path | None, points: int | None = None, seed: int = 0) -> Pair:
     """A pair by its name.
 

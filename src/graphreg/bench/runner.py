@@ -18,7 +18,7 @@ from graphreg.reports.charts import write_svg
 from graphreg.reports.pictures import write_png
 from graphreg.reports.raster import drawn
 
-# Seconds that the runs of a method may take together in an experiment.
+# Seconds that the runs of a method may take together in an experiment, where it does not say otherwise.
 BUDGET, QUICK_BUDGET = 40.0, 1.0
 
 
@@ -53,7 +53,9 @@ def run_experiment(
     jobs = module.jobs(data, quick=quick, **options)
     methods = list(dict.fromkeys(job.method for job in jobs if hasattr(job, "method")))
     about = {**setting(), **peers.versions(methods)}
-    limit = (QUICK_BUDGET if quick else BUDGET) if budget is None else budget
+    limit = budget
+    if limit is None:
+        limit = QUICK_BUDGET if quick else getattr(module, "BUDGET", BUDGET)
     log = Log(out / f"{experiment}.runs.jsonl", about, fresh)
     try:
         done = run(

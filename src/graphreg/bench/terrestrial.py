@@ -69,7 +69,7 @@ def jobs(data: Path | None, quick: bool = False, methods: str | None = None, pee
 
 def columns(rows: Sequence[dict[str, Any]]) -> dict[str, Column]:
     degrees, seconds = ({name: sum(five) / len(five) for name, five in of.items()} for of in (DEGREES, SECONDS))
-    everything = Column(lambda row: True, "mean of its five pairs", degrees, seconds)
+    everything = Column(lambda row: True, "mean of its five pairs", {"degrees": degrees, "register s": seconds})
     return {**columns_by(rows, "pair"), "all pairs": everything}
 
 

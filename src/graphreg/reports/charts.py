@@ -32,6 +32,7 @@ STYLES = (
     (GREY, "M0,-4.8l4.6,8.2h-9.2z"),
     ((0.16, 0.55, 0.38), "M0,4.8l4.6,-8.2h-9.2z"),
     ((0.50, 0.32, 0.62), "M-5,-2h10v4h-10z"),
+    (INK, "M-2,-5h4v10h-4z"),
 )
 # Between this and its inverse, steps between ticks neither overflow nor vanish.
 LARGEST = 1e100
@@ -45,7 +46,7 @@ def line_chart(
     log_y: bool = False,
     marked: bool = True,
 ) -> str:
-    """Draw up to six lines into one chart, with axes, marked points and a legend. Returns SVG text.
+    """Draw up to seven lines into one chart, with axes, marked points and a legend. Returns SVG text.
 
     series  {name: (x, y)}, as many x as y; points are joined in the order given
     log_y   equal ratios of y, not equal differences, are equally high; all y must be positive
