@@ -11,6 +11,8 @@ from graphreg.reports.charts import line_chart
 
 # Smaller values are drawn as this: a logarithmic axis has no zero.
 LEAST_DRAWN = 1e-4
+# Of more points on a line, marks would hide it.
+MOST_MARKED = 30
 
 
 def family_charts(
@@ -26,5 +28,6 @@ def family_charts(
             places = sorted({x_of(row) for row in mine})
             values = [float(np.median([row[name] for row in mine if x_of(row) == place])) for place in places]
             series[method] = places, np.maximum(values, LEAST_DRAWN)
-        charts.append(line_chart(series, f"{title}{family}", x_label, y_label, log_y=True))
+        few = all(len(places) <= MOST_MARKED for places, _ in series.values())
+        charts.append(line_chart(series, f"{title}{family}", x_label, y_label, log_y=True, marked=few))
     return charts

@@ -117,7 +117,8 @@ def attempt(
             found = np.asarray(peer.run(source.copy(), target.copy(), given.get("voxel", pair.voxel), pair.kind))
         else:
             result = register(source, target, method=method, seed=seed, **given)
-            found, stages = result.transformation, result.timings
+            found = result.transformation
+            stages = {stage: round(seconds, 6) for stage, seconds in result.timings.items()}
         if found.shape != (4, 4) or not np.isfinite(found).all():
             raise ArithmeticError("the pose is not finite")
         problem = ""

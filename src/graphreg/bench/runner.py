@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import graphreg
+from graphreg import _core
 from graphreg.bench import peers
 from graphreg.bench.runs import Log, run
 from graphreg.bench.tables import setting, write_table
@@ -52,7 +56,7 @@ def run_experiment(
     data = None if quick else data
     jobs = module.jobs(data, quick=quick, **options)
     methods = list(dict.fromkeys(job.method for job in jobs if hasattr(job, "method")))
-    about = {**setting(), **peers.versions(methods)}
+    about = {**setting(), **peers.versions(methods), "code": _fingerprint()}
     limit = budget
     if limit is None:
         limit = QUICK_BUDGET if quick else getattr(module, "BUDGET", BUDGET)
@@ -91,6 +95,17 @@ def _write_pictures(module: Any, out: Path, rows: list[Any], data: Path | None, 
         write_png(out / f"{name}.png", image)
         written.append(out / f"{name}.png")
     return written
+
+
+@cache
+def _fingerprint() -> str:
+    """Of the code that registers: figures of two states of it do not belong into one table."""
+    home = Path(graphreg.__file__).parent
+    files = [path for path in home.rglob("*.py") if path.relative_to(home).parts[0] not in ("bench", "cli", "reports")]
+    hashed = hashlib.sha256()
+    for path in (*sorted(files), Path(_core.__file__)):
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()[:16]
 
 
 def _command(experiment: str, options: dict[str, Any], quick: bool) -> str:
