@@ -18,7 +18,7 @@ import numpy as np
 from graphreg.bench.pairs import CLEAN, Pair, Spoiling, pair_of, starts_of
 from graphreg.bench.peers import PEERS, installed, told
 from graphreg.clouds import Floats
-from graphreg.errors import InputError
+from graphreg.errors import InputError, MissingExtraError
 from graphreg.metrics import rmsd
 from graphreg.poses import pose, rotation_from_vector, transform
 from graphreg.registration import methods, register
@@ -92,14 +92,17 @@ class Attempt:
 
 
 def methods_of(names: str | None, peers: bool) -> list[str]:
-    """All methods, with peers those of other libraries that are installed; or those of them that are asked for."""
-    known = [*methods(), *(installed(PEERS) if peers else ())]
+    """All methods, with peers those of other libraries that are installed; or just those that are asked for."""
+    there = installed(PEERS)
     if names is None:
-        return known
+        return [*methods(), *(there if peers else ())]
     asked = names.split(",")
-    if unknown := [name for name in asked if name not in known]:
-        raise InputError(f"methods: {unknown[0]!r} is none of {', '.join(known)}")
-    return asked
+    for name in asked:
+        if name in PEERS and name not in there:
+            raise MissingExtraError(f"the method {name}", "peers")
+        if name not in (*methods(), *PEERS):
+            raise InputError(f"methods: {name!r} is none of {', '.join((*methods(), *PEERS))}")
+    return list(dict.fromkeys(asked))
 
 
 def attempt(

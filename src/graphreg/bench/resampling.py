@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import spearmanr
 
 from graphreg.bench.pairs import Pair, pair_of, points_of
-from graphreg.bench.views import CAMERA
+from graphreg.bench.views import CAMERA, SIZE
 from graphreg.clouds import Floats
 from graphreg.graphs import neighbour_graph
 from graphreg.invariants import invariants_of
@@ -88,7 +88,7 @@ def _resampled(pair: Pair) -> Image:
     scenes: list[list[Coloured]] = [[(upright, GREY)]]
     scenes += [[(upright[resample(pair.target, share)], BLUE)] for share in SHARES]
     captions = [f"M = {len(upright)}", *(f"{share:.0%} that respond most" for share in SHARES)]
-    return panels(scenes, captions, CAMERA, size=(1600, 420), point_size=2.5)
+    return panels(scenes, captions, CAMERA, SIZE, point_size=2.5)
 
 
 def _invariants(pair: Pair) -> Image:
@@ -106,7 +106,7 @@ def _invariants(pair: Pair) -> Image:
         [(transform(frame @ found, pair.source), BLUE), (target, ORANGE)],
     ]
     captions = ["as they lie", "V_g of the source, turned", "V_g of the target", "registered as published"]
-    return panels(scenes, captions, CAMERA, size=(1600, 420))
+    return panels(scenes, captions, CAMERA, SIZE)
 
 
 def _variation(points: Floats) -> Floats:

@@ -12,6 +12,7 @@ from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, panels
 
 # The target's principal axes are x, y and z in this order, from the shortest: seen along the shortest, it shows most.
 CAMERA = Camera(azimuth=90.0, elevation=15.0)
+SIZE = (1600, 420)
 SHOWN = ("graphreg-paper", "graphreg")
 
 
@@ -35,7 +36,7 @@ def before_and_after(pair: Pair, spoiling: Spoiling = CLEAN, start: Floats | Non
             for motion in poses.values()
         ),
     ]
-    return panels(scenes, ["as they lie", *poses], CAMERA, size=(1600, 420))
+    return panels(scenes, ["as they lie", *poses], CAMERA, SIZE)
 
 
 def _near(points: Floats, others: Floats) -> Floats:
