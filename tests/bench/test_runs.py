@@ -21,6 +21,7 @@ SETTING = {"numpy": "1.0"}
 class Job:
     number: int
     method: str = "a"
+    cell: str = ""
 
 
 JOBS = [Job(number) for number in range(6)]
@@ -152,6 +153,14 @@ def test_a_slow_method_is_left_out_when_its_time_is_spent_and_a_larger_budget_go
     assert told(5.0) == ["", "", "", "", left, "", left, ""]
     assert told(100.0) == [""] * 8
     assert len(asked) == len(set(asked)) == 8
+
+
+def test_every_cell_of_the_tables_is_filled_whatever_it_takes(tmp_path: Path) -> None:
+    jobs = [Job(number, cell=cell) for number in range(3) for cell in ("one", "other")]
+    log = Log(tmp_path / "log", SETTING)
+    made = run(jobs, lambda job: [{"seconds": 9.0}], log, 1.0, lambda job, why: {"seconds": None})
+    assert [row["seconds"] for rows in made for row in rows] == [9.0, 9.0, None, None, None, None]
+    log.close()
 
 
 def test_the_log_is_a_line_of_json_for_each_job(tmp_path: Path) -> None:

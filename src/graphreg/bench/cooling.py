@@ -32,7 +32,9 @@ from graphreg.reports.pictures import Image
 
 TITLE = "The cool-down rate"
 PAPER = "Fig. hand"
-RUNS = 3
+RUNS = 2
+# Seconds that the runs of a method may take together.
+BUDGET = 60.0
 PAIR = "made_hand_itself"
 POINTS, QUICK_POINTS = 300_000, 6_000
 COOLED = ("graphreg-paper", "pipl")

@@ -26,6 +26,8 @@ AXES = ("x", "y", "z")
 ANGLES = range(-180, 181, 5)
 QUICK_ANGLES = (-120, -60, 0, 60, 120, 180)
 STEPS = (60, 30, 15, 5)
+# Seconds that the runs of a method may take together.
+BUDGET = 35.0
 # As far as the paper goes.
 PAPERS = 120
 

@@ -23,7 +23,7 @@ from graphreg.reports.pictures import write_png
 from graphreg.reports.raster import drawn
 
 # Seconds that the runs of a method may take together in an experiment, where it does not say otherwise.
-BUDGET, QUICK_BUDGET = 40.0, 1.0
+BUDGET, QUICK_BUDGET = 20.0, 1.0
 
 
 def options_of(experiment: str) -> set[str]:

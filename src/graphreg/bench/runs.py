@@ -70,21 +70,23 @@ def run(
 ) -> Iterator[Sequence[dict[str, Any]]]:
     """The rows of each job, measured now or before.
 
-    budget    seconds that the runs of a method may take together. What is still to be done then is left out, and a
-              larger budget goes on with it
-    left_out  (job, why) -> the row of a job that is left out; None for jobs that belong to no method
+    budget    seconds that the runs of a method may take together. What is still to be done then is left out, but for
+              the first run in each cell of the tables; a larger budget goes on with it
+    left_out  (job, why) -> the row of a job that is left out; None for jobs that belong to no method and no cell
     """
     spent: dict[str, float] = {}
+    filled = set()
     for job in jobs:
         rows = log.rows_of(job)
         if rows is None:
-            if left_out is not None and spent.get(job.method, 0.0) > budget:
+            if left_out is not None and spent.get(job.method, 0.0) > budget and (job.method, job.cell) in filled:
                 yield [left_out(job, f"not run: {job.method} has spent its {budget:g} s")]
                 continue
             rows = list(measure(job))
             log.add(job, rows)
-        for row in rows if left_out is not None else ():
-            spent[job.method] = spent.get(job.method, 0.0) + row["seconds"]
+        if left_out is not None:
+            spent[job.method] = spent.get(job.method, 0.0) + sum(row["seconds"] for row in rows)
+            filled.add((job.method, job.cell))
         yield rows
 
 

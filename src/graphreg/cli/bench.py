@@ -36,7 +36,7 @@ def bench(
     ] = False,
     budget: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds that a method may take in an experiment; what is then left out is said."),
+        typer.Option(min=0, help="Seconds that a method may take in an experiment; repeats left out then are told."),
     ] = None,
     methods: Annotated[str | None, typer.Option(help="Only these methods, such as 'graphreg,icp'.")] = None,
     starts: Annotated[
