@@ -72,16 +72,19 @@ def run_experiment(
         rows = [row for some in done for row in some]
     finally:
         log.close()
+    # Those that were left out are counted in the tables; here they would only fill the files.
+    made = [row for row in rows if row.get("right", True) is not None]
     settings = {
         "command": _command(experiment, options, quick),
         "peers": peers.versions(methods),
         "budget in seconds": limit if methods else None,
-        "seeds": sorted({row["seed"] for row in rows if "seed" in row}),
+        "not run": len(rows) - len(made),
+        "seeds": sorted({row["seed"] for row in made if "seed" in row}),
         "methods": {name: asdict(METHODS[name].settings) for name in methods if name in METHODS},
     }
     tables = getattr(module, "tables", None)
     summary = [*(["a quick run: few runs, on small scans of our own"] if quick else ()), *module.summary(rows)]
-    page = write_table(out, experiment, module.TITLE, summary, rows, tables and tables(rows), settings)
+    page = write_table(out, experiment, module.TITLE, summary, made, tables and tables(rows), settings)
     return [page, *_write_pictures(module, out, rows, data, quick)]
 
 
