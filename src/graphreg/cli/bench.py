@@ -16,7 +16,7 @@ def bench(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME...",
+            metavar="NAME",
             help="\n\n".join(f"{name}: {what}" for name, what in EXPERIMENTS.items())
             + "\n\npaper: all of the paper's, down to resampling\n\nall: every one"
             + f"\n\n{PAGE}: only write the page on the results that are there",
