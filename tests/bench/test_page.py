@@ -17,7 +17,15 @@ ROWS = [{"method": "icp", "degrees": 0.25}, {"method": "cpd", "degrees": float("
 def test_the_page_has_what_every_experiment_says(tmp_path: Path) -> None:
     about = {"command": "graphreg bench noise --quick"}
     write_table(tmp_path, "x84", "By the rule", ["first line"], ROWS)
-    write_table(tmp_path, "noise", "Noise", ["it is loud", *READING], ROWS, {"Errors": ROWS, "More": ROWS}, about)
+    write_table(
+        tmp_path,
+        "noise",
+        "Noise",
+        ["it is loud", "ours is NOT first", *READING],
+        ROWS,
+        {"Errors": ROWS, "More": ROWS},
+        about,
+    )
     write_table(tmp_path, "read_ply", "Reading", ["fast"], ROWS)
     (tmp_path / "noise_error.svg").write_text("<svg/>")
     (tmp_path / "noise_error.png").write_bytes(b"")
@@ -28,6 +36,7 @@ def test_the_page_has_what_every_experiment_says(tmp_path: Path) -> None:
     assert places == sorted(places)
     assert "`graphreg bench noise --quick`: the same under noise" in text
     assert "- it is loud\n" in text
+    assert [line for line in text.splitlines() if line.startswith("- Noise: ")] == ["- Noise: ours is NOT first"]
     assert "| icp | 0.25 |\n| cpd | - |\n" in text
     assert text.count("| icp |") == 1
     assert all(text.count(line) == 1 for line in READING)

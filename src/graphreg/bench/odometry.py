@@ -134,8 +134,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
         "of the last frame that the method came to; means, and the largest of the relative ones",
         "the paper's figures are of 401 steps of the whole sequence, of which ten frames are to be had here; absolute "
         "errors grow with the way, and cannot be compared with those of a shorter one",
-        f"KITTI's own poses are good to about {KNOWN_TO['SemanticKITTI']:g} degrees a step, by our estimate; our street's "
-        "are exact",
+        f"KITTI's own poses are good to about {KNOWN_TO['SemanticKITTI']:g} degrees a step, by our estimate; our "
+        "street's are exact",
     ]
     for drive in dict.fromkeys(row["drive"] for row in rows):
         table = [line for line in tables(rows)["Errors"] if line["drive"] == drive]

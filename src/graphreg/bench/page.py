@@ -60,7 +60,7 @@ def _not_first(names: list[str], found: dict[str, Any]) -> list[str]:
         f"- {found[name]['title']}: {line}"
         for name in names
         for line in found[name]["summary"]
-        if "NOT first" in line or "cannot tell" in line
+        if line not in READING and ("NOT first" in line or "cannot tell" in line)
     ]
 
 
