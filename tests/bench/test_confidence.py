@@ -20,16 +20,12 @@ from graphreg.verdict import Hold
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for module in (pairs, confidence):
-        monkeypatch.setattr(module, "POINTS", 3000)
-    monkeypatch.setattr(confidence, "MIXED", 2)
-    monkeypatch.setattr(confidence.synthetic, "bodies", lambda: ("hand", "casting"))
-    monkeypatch.setattr(confidence.synthetic, "scenes", tuple)
+    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 3000)
+    monkeypatch.setattr(confidence, "QUICK_MIXED", 2)
+    monkeypatch.setattr(confidence, "QUICK_FAMILIES", ("hand", "casting"))
     monkeypatch.setattr(confidence, "VARIANTS", 1)
-    pairs.pair_of.cache_clear()
     confidence._cloud.cache_clear()
     yield
-    pairs.pair_of.cache_clear()
     confidence._cloud.cache_clear()
 
 
@@ -87,8 +83,8 @@ def test_errors_drawn_from_the_covariance_are_calibrated() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_a_run_tells_what_register_tells() -> None:
-    row = next(confidence.measure(confidence.Match("made_hand_30", pairs.CLEAN, 1, None)))
-    pair = pairs.pair_of("made_hand_30", None)
+    row = next(confidence.measure(confidence.Match("made_hand_30", pairs.CLEAN, 1, 3000), None))
+    pair = pairs.pair_of("made_hand_30", None, 3000)
     result = register(pair.source, pair.target)
     assert (row["success"], row["confidence"], row["overlap"], row["reason"]) == (
         result.success,
@@ -110,7 +106,7 @@ def test_clouds_that_do_not_match_have_one_size() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confidence, "_run", watched)
-        row = next(confidence.measure(confidence.Mixed("made_hand_0", "made_casting_0", None)))
+        row = next(confidence.measure(confidence.Mixed("made_hand_0", "made_casting_0", True), None))
     assert row["right"] is False
     # Turned, so that the box is another one.
     assert 0.5 < seen["sizes"][0] / seen["sizes"][1] < 2
@@ -118,7 +114,7 @@ def test_clouds_that_do_not_match_have_one_size() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -> None:
-    arguments = ["bench", "confidence", "-o", str(tmp_path), "--starts", "1", "--pairs", "made_hand_30"]
+    arguments = ["bench", "confidence", "--quick", "-o", str(tmp_path), "--pairs", "made_hand_30"]
     done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
     assert done.exit_code == 0, done.output
     runs = confidence.read_runs(tmp_path / "confidence.csv")
@@ -150,4 +146,8 @@ def test_mistakes_are_counted_and_bins_hold_every_run() -> None:
     assert "area under the ROC curve: 0.7500; of the pairs that match alone 1.0000" in told
     # A second start without noise of its own is the same error once more.
     assert "object, clean: 2 (2) over 1 runs" in told
-    assert [(line["runs"], line["share right"]) for line in confidence.table(rows)] == [(1, 0.0), (1, 1.0), (2, 0.5)]
+    assert [(line["runs"], line["share right"]) for line in confidence.tables(rows)[""]] == [
+        (1, 0.0),
+        (1, 1.0),
+        (2, 0.5),
+    ]

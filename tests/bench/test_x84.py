@@ -15,16 +15,19 @@ from graphreg.bench.tables import write_table
 
 def test_the_jobs_cover_both_kinds_and_all_ratios() -> None:
     jobs = x84.jobs(None)
-    assert {(job.kind, job.ratio) for job in jobs} == {(k, r) for k in ("gaussian", "uniform") for r in x84.RATIOS}
-    assert not any(job.cloud.endswith(".ply") for job in jobs)
+    clouds = [job for job in jobs if isinstance(job, x84.Job)]
+    registered = [job for job in jobs if isinstance(job, x84.Registration)]
+    both = {(k, r) for k in ("gaussian", "uniform") for r in x84.RATIOS}
+    assert {(job.kind, job.ratio) for job in clouds} == {(job.kind, job.ratio) for job in registered} == both
+    assert not any(job.cloud.endswith(".ply") for job in clouds)
 
 
 def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(0).normal(size=(400, 3)) * [1, 1, 0.01]
     spoilt = np.arange(400) % 7 == 0
-    monkeypatch.setattr(x84, "_spoilt_cloud", lambda _: (points, spoilt))
+    monkeypatch.setattr(x84, "_spoilt_cloud", lambda *_: (points, spoilt))
     removed = ~x84.within_x84(x84.response_of(x84.neighbour_graph(points)), 5.2)
-    row = next(iter(x84.measure(x84.Job("made", "gaussian", 0.1, None))))
+    row = next(iter(x84.measure(x84.Job("made", "gaussian", 0.1), None)))
     both = np.count_nonzero(removed & spoilt)
     assert row["recall"] == both / spoilt.sum()
     assert row["precision"] == both / removed.sum()
@@ -32,14 +35,24 @@ def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -
     assert row["outliers among kept"] == np.count_nonzero(~removed & spoilt) / np.count_nonzero(~removed)
 
 
-def test_a_small_run_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(x84, "MADE", ("hand",))
-    monkeypatch.setattr(x84, "POINTS", 5000)
-    rows = [row for job in x84.jobs(None) for row in x84.measure(job)]
+def test_a_small_run_can_be_written(tmp_path: Path) -> None:
+    jobs = [x84.Job("casting", kind, ratio, 3000) for kind in x84.KINDS for ratio in x84.RATIOS]
+    rows = [row for job in jobs for row in x84.measure(job, None)]
     page = write_table(tmp_path, "x84", x84.TITLE, x84.summary(rows), rows)
-    assert page.read_text().count("\n| hand |") == len(rows) == 32
+    assert page.read_text().count("\n| casting |") == len(rows) == 32
     whole = json.loads((tmp_path / "x84.json").read_text())
     assert whole["rows"] == rows
     assert whole["setting"]["graphreg"]
     with (tmp_path / "x84.csv").open() as file:
         assert [float(row["recall"]) for row in csv.DictReader(file)] == [row["recall"] for row in rows]
+    assert x84.figures(rows) == {}
+
+
+def test_registrations_are_told_beside_the_papers() -> None:
+    (row,) = x84.measure(x84.Registration("made_casting_30", "uniform", 0.1, 5.2, 1, 1500), None)
+    assert row["recall"] is None
+    assert row["rmsd"] > 0
+    first, last = x84._registrations_told([row])
+    assert first.startswith("made_casting_30 registered as published, uniform, alpha 5.2: rmsd ")
+    assert last.endswith("0.0035 at 50% gaussian, 0.0032 at 80% uniform")
+    assert list(x84.figures([row])) == ["x84"]

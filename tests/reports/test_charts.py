@@ -96,10 +96,10 @@ def test_ticks_are_round_and_enclose_the_data(y: list[float], log_y: bool, ticks
 
 
 def test_lines_differ_in_colour_and_are_named() -> None:
-    names = ["first", "second", "third", "fourth"]
+    names = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]
     text = line_chart({name: (X, np.arange(4) + k) for k, name in enumerate(names)}, "title", "rate", "seconds")
     root = ElementTree.fromstring(text)
-    assert len({line.get("stroke") for line in root.iter(f"{SVG}polyline")}) == 4
+    assert len({line.get("stroke") for line in root.iter(f"{SVG}polyline")}) == 7
     assert {*names, "title", "rate", "seconds"} <= set(texts(root))
 
 
@@ -144,7 +144,7 @@ def test_a_log_axis_refuses_zero() -> None:
         chart([1, 0], log_y=True)
 
 
-@pytest.mark.parametrize("count", [0, 5])
+@pytest.mark.parametrize("count", [0, 8])
 def test_the_number_of_lines_is_limited(count: int) -> None:
     with pytest.raises(InputError, match="series: holds"):
         line_chart({str(k): (X, X) for k in range(count)}, "t", "x", "y")

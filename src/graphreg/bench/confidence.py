@@ -28,6 +28,7 @@ from graphreg.bench.pairs import (
     entries_of,
     kinds_of,
     pair_of,
+    points_of,
     starts_of,
 )
 from graphreg.clouds import Floats, as_cloud
@@ -40,14 +41,14 @@ from graphreg.threads import thread_count
 from graphreg.verdict import ENOUGH, Hold, judge
 
 TITLE = "Confidence"
-STARTS = 8
+STARTS, QUICK_STARTS = 8, 1
 # Made pairs get noise of known size as well, to compare the covariance with; in scenes 0.8 % would be half a metre.
 LITTLE_NOISE = Spoiling("noise 0.2 %", noise=0.002)
 LITTLE_NOISE_IN_SCENES = Spoiling("noise 0.05 %", noise=0.0005)
 # So many mixed pairs of clouds are drawn from all there are. Individuals of each body and scene that we make.
 MIXED = 200
 VARIANTS = 2
-POINTS: int | None = None
+QUICK_MIXED, QUICK_FAMILIES = 4, ("hare", "casting", "room")
 # Halves of these may well be laid on each other.
 SYMMETRIC = ("teapot",)
 BINS = 10
@@ -61,7 +62,7 @@ class Match:
     pair: str
     spoiling: Spoiling
     starts: int
-    data: Path | None
+    points: int | None
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Mixed:
 
     source: str
     target: str
-    data: Path | None
+    quick: bool
 
 
 @dataclass(frozen=True)
@@ -79,27 +80,31 @@ class Halves:
 
     cloud: str
     axis: int
-    data: Path | None
+    quick: bool
 
 
-def jobs(data: Path | None, starts: int = STARTS, pairs: str = "*") -> list[Match | Mixed | Halves]:
-    made = kinds_of(None)
-    kinds = chosen({**made, **(kinds_of(data) if data is not None else {})}, pairs)
+def jobs(
+    data: Path | None, quick: bool = False, starts: int | None = None, pairs: str | None = None
+) -> list[Match | Mixed | Halves]:
+    known = {**kinds_of(None), **(kinds_of(data) if data is not None else {})}
+    kinds = chosen(known, pairs or (",".join(f"made_{family}_?0" for family in QUICK_FAMILIES) if quick else "*"))
     matches = [
-        Match(name, spoiling, starts, data)
+        Match(name, spoiling, starts or (QUICK_STARTS if quick else STARTS), points_of(name, quick))
         for name, kind in kinds.items()
         for spoiling in (
             CLEAN,
             *(SPOILINGS if kind == "object" else ()),
-            *((LITTLE_NOISE if kind == "object" else LITTLE_NOISE_IN_SCENES,) if name in made else ()),
+            *((LITTLE_NOISE if kind == "object" else LITTLE_NOISE_IN_SCENES,) if name.startswith("made_") else ()),
         )
     ]
     families = families_of(data)
+    if quick:
+        families = {name: family for name, family in families.items() if family in QUICK_FAMILIES}
     strangers = [(x, y) for x, y in permutations(families, 2) if families[x] != families[y]]
-    drawn = np.random.default_rng(0).permutation(len(strangers))[:MIXED]
-    mixed = [Mixed(source, target, data) for source, target in (strangers[number] for number in drawn)]
+    drawn = np.random.default_rng(0).permutation(len(strangers))[: QUICK_MIXED if quick else MIXED]
+    mixed = [Mixed(source, target, quick) for source, target in (strangers[number] for number in drawn)]
     halves = [
-        Halves(name, axis, data) for name, family in families.items() if family not in SYMMETRIC for axis in range(3)
+        Halves(name, axis, quick) for name, family in families.items() if family not in SYMMETRIC for axis in range(3)
     ]
     return [*matches, *mixed, *halves]
 
@@ -114,9 +119,9 @@ def families_of(data: Path | None) -> dict[str, str]:
     return families
 
 
-def measure(job: Match | Mixed | Halves) -> Iterator[dict[str, Any]]:
+def measure(job: Match | Mixed | Halves, data: Path | None) -> Iterator[dict[str, Any]]:
     if isinstance(job, Match):
-        pair = pair_of(job.pair, job.data)
+        pair = pair_of(job.pair, data, job.points)
         for number, start in enumerate(starts_of(pair.name, pair.kind, pair.source, job.starts)):
             # Drawn anew for each start, so that the errors are independent.
             source, target = job.spoiling.of(pair.source, 2 * number), job.spoiling.of(pair.target, 2 * number + 1)
@@ -139,11 +144,11 @@ def measure(job: Match | Mixed | Halves) -> Iterator[dict[str, Any]]:
         return
     if isinstance(job, Mixed):
         tag, name = "mixed", f"{job.source} on {job.target}"
-        source, target = _cloud(job.source, job.data), _cloud(job.target, job.data)
+        source, target = _cloud(job.source, data, job.quick), _cloud(job.target, data, job.quick)
         source = source * diagonal_of(target) / diagonal_of(source)
     else:
         tag, name = "halves", f"{job.cloud}, axis {job.axis}"
-        source, target = halves_of(_cloud(job.cloud, job.data), job.axis)
+        source, target = halves_of(_cloud(job.cloud, data, job.quick), job.axis)
     _, start = starts_of(name, "object", source, 2)
     run, _, _ = _run(transform(start, source), target)
     about = {"tag": tag, "pair": name, "kind": tag, "spoilt": CLEAN.name, "start": 1, "right": False}
@@ -207,8 +212,12 @@ def area_under_roc(confidence: Sequence[float], right: Sequence[bool]) -> float:
     return float((ranks[good].sum() - count * (count + 1) / 2) / (count * (len(good) - count)))
 
 
-def table(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Reliability: in bins of confidence, its mean beside the share of runs that are right."""
+    return {"": _bins(rows)}
+
+
+def _bins(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     bins: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         bins.setdefault(min(int(row["confidence"] * BINS), BINS - 1), []).append(row)
@@ -254,9 +263,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Reliability, and both kinds of mistakes over the threshold: {file name: SVG text}."""
-    told = [line["mean confidence"] for line in table(rows)]
-    true = [line["share right"] for line in table(rows)]
+    """Reliability, and both kinds of mistakes over the threshold: {name: SVG text}."""
+    told = [line["mean confidence"] for line in _bins(rows)]
+    true = [line["share right"] for line in _bins(rows)]
     reliability = line_chart(
         {"measured": (told, true), "as it should be": ([0, 1], [0, 1])}, "Reliability", "mean confidence", "share right"
     )
@@ -268,7 +277,7 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
             called = (believed[:, None] >= thresholds).mean(axis=0)
             mistakes[name] = thresholds, 1 - called if answer else called
     return {
-        "confidence.svg": charts_side_by_side(
+        "confidence": charts_side_by_side(
             [reliability, line_chart(mistakes, "Mistakes", "threshold of confidence", "share of runs")]
         )
     }
@@ -301,9 +310,9 @@ def _counted(rows: Sequence[dict[str, Any]]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _cloud(name: str, data: Path | None) -> Floats:
+def _cloud(name: str, data: Path | None, quick: bool) -> Floats:
     if name.startswith("made_"):
         _, subject, variant = name.split("_")
-        return synthetic.scan(subject, points=POINTS, variant=int(variant)).points
+        return synthetic.scan(subject, points=points_of(name, quick), variant=int(variant)).points
     assert data is not None
     return np.asarray(read(data / name), np.float64)

@@ -7,89 +7,54 @@ nothing but the points.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphreg.bench.pairs import CLEAN, SPOILINGS, Pair, Spoiling, chosen, kinds_of, pair_of, starts_of
-from graphreg.bench.peers import CHAINS, installed, told
-from graphreg.clouds import Floats
-from graphreg.poses import transform
-from graphreg.registration import register
+from graphreg.bench import comparison
+from graphreg.bench.comparison import OURS, Run, made, methods_of
+from graphreg.bench.pairs import CLEAN, SPOILINGS, chosen, kinds_of, points_of
+from graphreg.bench.peers import PEERS, told
 
 TITLE = "Registration from any pose"
-STARTS = 8
-OURS = "graphreg"
+STARTS, QUICK_STARTS = 8, 2
+# Seconds that the runs of a method may take together.
+BUDGET = 400.0
+QUICK_PAIRS = "made_hare_30,made_room_40"
+
+measure = comparison.measure
+left_out = comparison.left_out
 
 
-@dataclass(frozen=True)
-class Job:
-    """One pair, spoilt in one way, from all its starts."""
-
-    pair: str
-    spoiling: Spoiling
-    starts: int
-    peers: bool
-    data: Path | None
-
-
-def jobs(data: Path | None, starts: int = STARTS, pairs: str = "*", peers: bool = True) -> list[Job]:
+def jobs(
+    data: Path | None, quick: bool = False, starts: int | None = None, pairs: str | None = None, peers: bool = True
+) -> list[Run]:
+    names = [OURS, *(name for name in methods_of(None, peers) if name in PEERS)]
+    kinds = chosen(kinds_of(data), pairs or (QUICK_PAIRS if quick else "*"))
     return [
-        Job(name, spoiling, starts, peers, data)
-        for name, kind in chosen(kinds_of(data), pairs).items()
+        Run(pair, name, spoiling=spoiling, points=points_of(pair, quick), start=start)
+        for start in range(starts or (QUICK_STARTS if quick else STARTS))
+        for pair, kind in kinds.items()
         for spoiling in (CLEAN, *(SPOILINGS if kind == "object" else ()))
+        for name in names
     ]
 
 
-def measure(job: Job) -> Iterator[dict[str, Any]]:
-    pair = pair_of(job.pair, job.data)
-    source, target = job.spoiling.of(pair.source, 0), job.spoiling.of(pair.target, 1)
-    methods: dict[str, Callable[[Floats, Floats], Any]] = {OURS: lambda x, y: register(x, y).transformation}
-    if job.peers:
-        methods |= {name: _of(peer.run, pair) for name, peer in installed(CHAINS).items()}
-    for number, start in enumerate(starts_of(pair.name, pair.kind, pair.source, job.starts)):
-        moved = transform(start, source)
-        for name, run in methods.items():
-            began = time.perf_counter()
-            problem = ""
-            try:
-                found = np.asarray(run(moved.copy(), target.copy()), np.float64)
-                if not np.isfinite(found).all():
-                    raise ArithmeticError("the pose is not finite")
-            except Exception as failure:  # what ends in an error has failed, and counts
-                found, problem = np.eye(4), f"{type(failure).__name__}: {failure}"
-            seconds = time.perf_counter() - began
-            degrees, distance = pair.errors(found @ start)
-            yield {
-                "pair": pair.name,
-                "kind": pair.kind,
-                "spoilt": job.spoiling.name,
-                "start": number,
-                "method": name,
-                "right": not problem and pair.is_right(degrees, distance),
-                "degrees": degrees,
-                "rmsd of tolerance": distance,
-                "seconds": seconds,
-                "problem": problem,
-            }
-
-
-def table(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """A line for each way of spoiling, kind of pair and method."""
     lines = []
-    for spoilt in dict.fromkeys(row["spoilt"] for row in rows):
-        alike = [row for row in rows if row["spoilt"] == spoilt]
+    ran = made(rows)
+    for spoilt in dict.fromkeys(row["spoilt"] for row in ran):
+        alike = [row for row in ran if row["spoilt"] == spoilt]
         kinds = list(dict.fromkeys(row["kind"] for row in alike))
         for kind in (*kinds, "all") if len(kinds) > 1 else kinds:
             for method in dict.fromkeys(row["method"] for row in alike):
                 mine = [row for row in alike if row["method"] == method and kind in (row["kind"], "all")]
                 if mine:
                     lines.append({"spoilt": spoilt, "kind": kind, "method": method, **_told(mine)})
-    return lines
+    return {"": lines}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -101,16 +66,16 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         "right: as near to the truth as the pair asks for, 2 degrees and 1 % of the target's diagonal for objects; "
         "median degrees and rmsd (over what is allowed) are of the right ones; seconds: the whole call, all cores",
         "pairs: those that are right from every start; runs on a pair share its points, and are no independent trials",
-        *told(CHAINS, {row["method"] for row in rows}),
+        *told(PEERS, {row["method"] for row in rows}),
     ]
-    for line in table(rows):
+    for line in tables(rows)[""]:
         if line["method"] == OURS and (line["kind"] == "all" or line["spoilt"] != CLEAN.name):
             lines.append(
                 f"{line['spoilt']}: {line['right']} right, {line['pairs']} pairs from every start, median "
                 f"{line['median degrees']:.3f} degrees, {line['median s']:.2f} s, at most {line['worst s']:.2f} s"
             )
     missed: dict[str, int] = {}
-    for row in rows:
+    for row in made(rows):
         if row["method"] == OURS and not row["right"]:
             name = f"{row['pair']} ({row['spoilt']})"
             missed[name] = missed.get(name, 0) + 1
@@ -118,11 +83,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _of(run: Callable[..., Any], pair: Pair) -> Callable[[Floats, Floats], Any]:
-    return lambda source, target: run(source, target, pair.voxel, pair.kind)
-
-
-def _told(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _told(rows: Sequence[comparison.Row]) -> dict[str, Any]:
     right = [row for row in rows if row["right"]]
     seconds = [row["seconds"] for row in rows]
     pairs, failed = {row["pair"] for row in rows}, {row["pair"] for row in rows if not row["right"]}

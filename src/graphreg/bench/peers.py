@@ -5,10 +5,11 @@ Lengths are multiples of a voxel size that the caller has to know; all take as m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -122,10 +123,10 @@ def _matched(clouds: list[Any], voxel: float, matching: str) -> Any:
     ).transformation
 
 
-# What registers from any pose, and a local one beside it.
-CHAINS = {
+PEERS = {
     "gicp": Peer(("small_gicp",), gicp, "small_gicp from the pose as it is: local"),
     "kiss+gicp": Peer(("kiss_matcher", "small_gicp"), kiss_gicp, "KISS-Matcher, then small_gicp"),
+    "open3d-icp": Peer(("open3d",), open3d_icp, "Open3D's point-to-plane ICP from the pose as it is: local"),
     "fgr+icp": Peer(
         ("open3d",), partial(open3d_icp, matching="fgr"), "Open3D's FPFH, fast global registration, point-to-plane ICP"
     ),
@@ -133,15 +134,25 @@ CHAINS = {
         ("open3d",), partial(open3d_icp, matching="ransac"), "Open3D's FPFH, RANSAC, point-to-plane ICP"
     ),
 }
-LOCAL = {
-    "icp": Peer(("open3d",), open3d_icp, "Open3D's point-to-plane ICP from the pose as it is"),
-    "gicp": CHAINS["gicp"],
+# Those that refine a pose, under their names where no other ICP stands beside them.
+LOCAL = {"icp": PEERS["open3d-icp"], "gicp": PEERS["gicp"]}
+# Names under which modules can be installed.
+PACKAGES = {
+    "small_gicp": ("small_gicp",),
+    "kiss_matcher": ("kiss-matcher",),
+    "open3d": ("open3d", "open3d-cpu"),
 }
 
 
 def installed(peers: dict[str, Peer]) -> dict[str, Peer]:
     """Those whose modules are there, and now imported, so that no run has to wait for that."""
     return {name: peer for name, peer in peers.items() if all(map(_can_be_imported, peer.needs))}
+
+
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """{module: version} of what the peers of these names need."""
+    modules = dict.fromkeys(module for name in names if name in PEERS for module in PEERS[name].needs)
+    return {module: _version(module) for module in modules}
 
 
 def told(peers: dict[str, Peer], measured: set[str]) -> list[str]:
@@ -156,9 +167,19 @@ def told(peers: dict[str, Peer], measured: set[str]) -> list[str]:
     return lines
 
 
+@cache
 def _can_be_imported(module: str) -> bool:
     try:
         import_module(module)
     except ImportError:
         return False
     return True
+
+
+def _version(module: str) -> str:
+    for package in PACKAGES.get(module, (module,)):
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return "unknown"

@@ -7,65 +7,87 @@ from typing import Annotated
 
 import typer
 
-EXPERIMENTS = {
-    "x84": "outliers found by the X84 rule, and good points lost to it (the paper's Fig. X84)",
-    "annealing": "accuracy and time of adaptive and plain annealing over the cool-down rate (Fig. SA and Fig. hand)",
-    "parts": "what masses and charges contribute to the published method, over pairs and seeds",
-    "engine": "how often, how exactly and how fast our own method registers, from any pose, beside other libraries",
-    "turns": "the pose test: a scan turned about each axis by up to half a turn, beside local methods",
-    "confidence": "whether the verdict is right, on pairs that match and on clouds that do not; and the covariance",
-}
+from graphreg.bench import EXPERIMENTS, GROUPS
+
+PAGE = "page"
 
 
 def bench(
-    experiment: Annotated[str, typer.Argument(help="; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()))],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME",
+            help="\n\n".join(f"{name}: {what}" for name, what in EXPERIMENTS.items())
+            + "\n\npaper: all of the paper's, down to resampling\n\nall: every one"
+            + f"\n\n{PAGE}: only write the page on the results that are there",
+        ),
+    ],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder for the results (JSON, CSV, Markdown and SVG).")
+        Path, typer.Option("-o", "--out", help="Folder for the results (JSON, CSV, Markdown, SVG and PNG).")
     ] = Path("results"),
     data: Annotated[
         Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Folder with real scans, to measure on these too.")
     ] = None,
-    starts: Annotated[int | None, typer.Option(min=1, help="Poses to register each pair from.")] = None,
-    pairs: Annotated[
-        str | None, typer.Option(help="Only pairs with names like these, such as 'dragon*,bunny*'.")
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few runs on small scans that we make: minutes for all.")
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure all anew, also what an earlier run into the same folder has done.")
+    ] = False,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds that a method may take in an experiment; repeats left out then are told."),
     ] = None,
-    peers: Annotated[bool | None, typer.Option(help="Measure other libraries too, where they are installed.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Only these methods, such as 'graphreg,icp'.")] = None,
+    starts: Annotated[
+        int | None, typer.Option(min=1, help="Poses to register each pair from (engine, confidence).")
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Only pairs with names like these, such as 'dragon*,bunny*' (engine, confidence)."),
+    ] = None,
+    peers: Annotated[
+        bool | None,
+        typer.Option(help="Measure other libraries too, where they are installed; by default unless --quick."),
+    ] = None,
 ) -> None:
-    """Rerun an experiment and write its table, and its figures where it has some.
+    """Rerun experiments and write their tables, figures and a page on all of them.
+
+    Stopped at any moment, the same command goes on where it was.
 
     \b
     Examples:
-      graphreg bench x84 --out results
+      graphreg bench all --quick
+      graphreg bench accuracy outliers --out results
       graphreg bench engine --starts 2 --pairs 'dragon*'
     """
-    from collections.abc import Callable
-    from importlib import import_module
-    from inspect import signature
-    from typing import Any
-
-    from graphreg.bench.tables import write_table
+    from graphreg.bench.page import write_page
+    from graphreg.bench.runner import options_of, run_experiment
     from graphreg.cli.progress import each
     from graphreg.errors import InputError
-    from graphreg.reports.charts import write_svg
 
-    if experiment not in EXPERIMENTS:
-        raise InputError(f"experiment: expected one of {', '.join(EXPERIMENTS)}, got {experiment!r}")
+    wanted: dict[str, None] = {}
+    for name in names:
+        if name not in (*EXPERIMENTS, *GROUPS, PAGE):
+            raise InputError(f"name: expected one of {', '.join((*EXPERIMENTS, *GROUPS, PAGE))}, got {name!r}")
+        wanted |= dict.fromkeys(GROUPS.get(name, (name,) if name != PAGE else ()))
     if data is not None and not data.is_dir():
         raise InputError(f"data: {data} is no folder")
-    module = import_module(f"graphreg.bench.{experiment}")
-    options = {"starts": starts, "pairs": pairs, "peers": peers}
-    given = {name: value for name, value in options.items() if value is not None}
-    if unknown := given.keys() - signature(module.jobs).parameters.keys():
-        raise InputError(f"{min(unknown)}: no option of {experiment}")
-    jobs = module.jobs(data, **given)
-    rows = [row for job in each(jobs, experiment, len(jobs)) for row in module.measure(job)]
-    table: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] | None = getattr(module, "table", None)
-    shown = None if table is None else table(rows)
-    written = write_table(out, experiment, module.TITLE, module.summary(rows), rows, shown)
-    typer.echo(written.read_text(encoding="utf-8"))
-    typer.echo(f"written: {written}, and .json and .csv beside it", err=True)
-    figures: Callable[[list[dict[str, Any]]], dict[str, str]] | None = getattr(module, "figures", None)
-    if figures is not None:
-        for name, text in figures(rows).items():
-            write_svg(out / name, text)
-            typer.echo(f"written: {out / name}", err=True)
+    given = {"methods": methods, "starts": starts, "pairs": pairs, "peers": peers}
+    options = {name: value for name, value in given.items() if value is not None}
+    known = {name: options_of(name) for name in wanted}
+    for option in options:
+        if not any(option in of for of in known.values()):
+            raise InputError(f"{option}: no option of {', '.join(names)}")
+    for name in wanted:
+        mine = {option: value for option, value in options.items() if option in known[name]}
+        if quick and "peers" in known[name]:
+            mine.setdefault("peers", False)
+        try:
+            page, *others = run_experiment(name, out, data, mine, quick, fresh, budget, each)
+        except KeyboardInterrupt:
+            typer.echo(f"graphreg: {name} stopped; the same command without --fresh goes on where it was", err=True)
+            raise
+        typer.echo(page.read_text(encoding="utf-8"))
+        typer.echo(f"written: {', '.join(map(str, (page, *others)))}, and .json and .csv beside it", err=True)
+    typer.echo(f"written: {write_page(out)}", err=True)

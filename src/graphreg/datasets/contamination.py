@@ -43,6 +43,20 @@ def add_noise(points: Any, sigma_relative: float, seed: int = 0) -> Floats:
     return np.asarray(cloud + rng.normal(size=cloud.shape) * np.ptp(cloud, axis=0) * sigma)
 
 
+def thin_outwards(points: Any, rim: float, seed: int = 0) -> Floats:
+    """Drop points so that the density falls off from the middle, to a share of `rim` at the farthest point.
+
+    The chance to stay falls by equal ratios over equal distances from the centroid.
+    """
+    cloud = as_cloud(points, "points").points
+    share = number("rim", rim, 1e-6, 1)
+    whole("seed", seed)
+    away = np.linalg.norm(cloud - cloud.mean(axis=0), axis=1)
+    # All in one place: none is farther out than another.
+    away /= away.max() or 1.0
+    return np.ascontiguousarray(cloud[np.random.default_rng(seed).random(len(cloud)) < share**away])
+
+
 def number(name: str, value: Any, low: float, high: float) -> float:
     """`value` as a float, or an error that names the argument."""
     if isinstance(value, (int, float, np.number)) and low <= value <= high:

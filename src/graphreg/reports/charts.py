@@ -30,6 +30,9 @@ STYLES = (
     (ORANGE, "M-3.6,-3.6h7.2v7.2h-7.2z"),
     (RED, "M0,-5l5,5l-5,5l-5,-5z"),
     (GREY, "M0,-4.8l4.6,8.2h-9.2z"),
+    ((0.16, 0.55, 0.38), "M0,4.8l4.6,-8.2h-9.2z"),
+    ((0.50, 0.32, 0.62), "M-5,-2h10v4h-10z"),
+    (INK, "M-2,-5h4v10h-4z"),
 )
 # A line of more points than this is drawn without markers, which would hide it.
 MOST_MARKERS = 60
@@ -38,12 +41,18 @@ LARGEST = 1e100
 
 
 def line_chart(
-    series: Mapping[str, tuple[ArrayLike, ArrayLike]], title: str, x_label: str, y_label: str, log_y: bool = False
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    title: str,
+    x_label: str,
+    y_label: str,
+    log_y: bool = False,
+    marked: bool = True,
 ) -> str:
-    """Draw up to four lines into one chart, with axes, marked points and, for several, a legend. Returns SVG text.
+    """Draw up to seven lines into one chart, with axes, marked points and, for several, a legend. Returns SVG text.
 
     series  {name: (x, y)}, as many x as y; points are joined in the order given
     log_y   equal ratios of y, not equal differences, are equally high; all y must be positive
+    marked  whether every point is marked, or only the legend
 
     Axes begin and end at round numbers. The same input gives the same text.
     """
@@ -86,13 +95,13 @@ def line_chart(
         places = list(zip(across(x), down(y), strict=True))
         joined = " ".join(f"{a:.2f},{b:.2f}" for a, b in places)
         parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        marked = places if len(places) <= MOST_MARKERS else []
+        shown = places if marked and len(places) <= MOST_MARKERS else []
         if len(lines) > 1:
             left, high = LEFT + slot * (k % a_row), 46 + LINE * (k // a_row)
             parts.append(f'<path d="M{left:g},{high}h26" stroke="{colour}" stroke-width="2"/>')
             parts.append(_text(left + 32, high + 4.5, name))
-            marked = [*marked, (left + 13, high)]
-        parts += [f'<path d="{marker}" transform="translate({a:.2f} {b:.2f})" fill="{colour}"/>' for a, b in marked]
+            shown = [*shown, (left + 13, high)]
+        parts += [f'<path d="{marker}" transform="translate({a:.2f} {b:.2f})" fill="{colour}"/>' for a, b in shown]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

@@ -50,7 +50,7 @@ def draw_text(image: NDArray[np.uint8], text: str, height: int, ink: ArrayLike) 
 
     Text too wide for the image is drawn smaller. A character that the alphabet lacks leaves a gap.
     """
-    dots, width = _pen_path(text)
+    dots, width = pen_path(text)
     if not len(dots):
         return
     scale = min(height / 6, 0.96 * image.shape[1] / (width + 2))
@@ -63,7 +63,7 @@ def draw_text(image: NDArray[np.uint8], text: str, height: int, ink: ArrayLike) 
     image[:] = np.round(image * (1 - cover) + 255 * np.asarray(ink, float) * cover).astype(np.uint8)
 
 
-def _pen_path(text: str) -> tuple[Floats, float]:
+def pen_path(text: str) -> tuple[Floats, float]:
     """Closely spaced dots along all strokes, and the width of the line, in grid units."""
     pieces: list[Floats] = []
     at = 0.0

@@ -1,0 +1,111 @@
+"""What the cool-down rate brings: the published method and its baseline over beta (the paper's Fig. hand).
+
+A scan of 300,000 points and a copy of it, moved. The paper's claims: accuracy grows with beta; the published method
+converges for beta from 0.7 to 0.9, PIPL only from 0.85 on. Methods without a cool-down rate stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphreg.bench import comparison
+from graphreg.bench.comparison import (
+    Column,
+    Row,
+    Run,
+    columns_by,
+    made,
+    methods_of,
+    remarks,
+    tables_of,
+    thirty_about_each_axis,
+    turned_about_centroid,
+)
+from graphreg.bench.pairs import pair_of
+from graphreg.bench.views import before_and_after
+from graphreg.reports.charts import line_chart
+from graphreg.reports.pictures import Image
+
+TITLE = "The cool-down rate"
+PAPER = "Fig. hand"
+RUNS = 2
+# Seconds that the runs of a method may take together.
+BUDGET = 60.0
+PAIR = "made_hand_itself"
+POINTS, QUICK_POINTS = 300_000, 6_000
+COOLED = ("graphreg-paper", "pipl")
+BETAS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
+QUICK_BETAS = (0.6, 0.75, 0.9)
+# A registration within so many degrees counts as converged.
+CONVERGED = 2.0
+LEAST_DRAWN = 1e-4
+
+measure = comparison.measure
+left_out = comparison.left_out
+
+
+def jobs(data: Path | None, quick: bool = False, methods: str | None = None, peers: bool = True) -> list[Run]:
+    betas = QUICK_BETAS if quick else BETAS
+    return [
+        Run(PAIR, method, seed, points=QUICK_POINTS if quick else POINTS, turned=thirty_about_each_axis(seed),
+            settings=settings)
+        for seed in range(1 if quick else RUNS)
+        for method in methods_of(methods, peers)
+        for settings in ([(("beta", beta),) for beta in betas] if method in COOLED else [()])
+    ]  # fmt: skip
+
+
+def columns(rows: Sequence[Row]) -> dict[str, Column]:
+    found = columns_by(rows, "settings")
+    betas = {title: column for title, column in found.items() if title}
+    return {**betas, **({"no beta": found[""]} if "" in found else {})}
+
+
+def tables(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
+    return tables_of(rows, columns(rows))
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    runs = 1 + max(row["seed"] for row in rows)
+    lines = [
+        f"{PAIR}: a scan and a copy of it, turned by 30 degrees about each axis; {runs} runs; the clouds are the same "
+        "points, so that errors are those of the methods alone",
+    ]
+    for method, (betas, errors) in _over_beta(rows).items():
+        good = [f"{beta:g}" for beta, error in zip(betas, errors, strict=True) if error <= CONVERGED]
+        lines.append(
+            f"{method}: within {CONVERGED:g} degrees at beta {', '.join(good) or 'none'}; {errors[0]:.3g} degrees at "
+            f"{betas[0]:g}, {errors[-1]:.3g} at {betas[-1]:g}"
+        )
+    return [*lines, *remarks(rows)]
+
+
+def figures(rows: Sequence[Row]) -> dict[str, str]:
+    series = {method: (betas, np.maximum(errors, LEAST_DRAWN)) for method, (betas, errors) in _over_beta(rows).items()}
+    if not series:
+        return {}
+    return {"cooling_error": line_chart(series, "Error over the cool-down rate", "beta", "error (degrees)", log_y=True)}
+
+
+def pictures(data: Path | None, quick: bool) -> dict[str, Image]:
+    pair = pair_of(PAIR, None, QUICK_POINTS if quick else POINTS)
+    start = turned_about_centroid(pair.source, thirty_about_each_axis(0))
+    return {"cooling": before_and_after(pair, start=start)}
+
+
+def _over_beta(rows: Sequence[Row]) -> dict[str, tuple[list[float], list[float]]]:
+    """{method: rates, median degrees}"""
+    found = {}
+    for method in COOLED:
+        mine = [row for row in made(rows) if row["method"] == method]
+        betas = sorted({float(row["settings"].removeprefix("beta ")) for row in mine})
+        errors = [
+            float(np.median([row["degrees"] for row in mine if row["settings"] == f"beta {beta:g}"])) for beta in betas
+        ]
+        if betas:
+            found[method] = betas, errors
+    return found

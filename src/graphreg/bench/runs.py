@@ -1,0 +1,98 @@
+"""Runs that can be stopped at any moment and gone on with: a log beside the results, a line for each job done.
+
+A line holds what was to be done and what was measured, and is on the disk before the next job begins. Above the lines
+of a session stands one with what they depend on beside the job: versions, machine, code. A job that is there is not
+done again, unless something of this has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from graphreg.errors import FileError
+
+Rows = list[dict[str, Any]]
+
+
+class Log:
+    """The log of an experiment. Append only; a last line that was cut off is dropped."""
+
+    def __init__(self, path: Path, setting: dict[str, Any], fresh: bool = False) -> None:
+        """setting: what runs depend on beside their jobs; fresh: forget what is there."""
+        self._done: dict[str, Rows] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = b"" if fresh or not path.exists() else path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        valid = False
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                entry = json.loads(line)
+                if "setting" in entry:
+                    valid = entry["setting"] == setting
+                elif valid:
+                    self._done[_text(entry["job"])] = entry["rows"]
+            except (ValueError, KeyError, TypeError) as problem:
+                raise FileError(path, f"line {number} is no run of an experiment; --fresh starts anew") from problem
+        self._file = path.open("wb" if not whole else "r+b")
+        self._file.truncate(len(whole))
+        self._file.seek(len(whole))
+        if not valid:
+            self._append({"setting": setting})
+
+    def rows_of(self, job: Any) -> Rows | None:
+        """What was measured, or None where this job is still to be done."""
+        return self._done.get(_text(_identity(job)))
+
+    def add(self, job: Any, rows: Rows) -> None:
+        self._append({"job": _identity(job), "rows": rows})
+        self._done[_text(_identity(job))] = rows
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        self._file.write(_text(entry).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def run(
+    jobs: Iterable[Any],
+    measure: Callable[[Any], Iterable[dict[str, Any]]],
+    log: Log,
+    budget: float,
+    left_out: Callable[[Any, str], dict[str, Any]] | None = None,
+) -> Iterator[Sequence[dict[str, Any]]]:
+    """The rows of each job, measured now or before.
+
+    budget    seconds that the runs of a method may take together. What is still to be done then is left out, but for
+              the first run in each cell of the tables; a larger budget goes on with it
+    left_out  (job, why) -> the row of a job that is left out; None for jobs that belong to no method and no cell
+    """
+    spent: dict[str, float] = {}
+    filled = set()
+    for job in jobs:
+        rows = log.rows_of(job)
+        if rows is None:
+            if left_out is not None and spent.get(job.method, 0.0) > budget and (job.method, job.cell) in filled:
+                yield [left_out(job, f"not run: {job.method} has spent its {budget:g} s")]
+                continue
+            rows = list(measure(job))
+            log.add(job, rows)
+        if left_out is not None:
+            spent[job.method] = spent.get(job.method, 0.0) + sum(row["seconds"] for row in rows)
+            filled.add((job.method, job.cell))
+        yield rows
+
+
+def _identity(job: Any) -> dict[str, Any]:
+    return {"kind": type(job).__name__, **asdict(job)}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)

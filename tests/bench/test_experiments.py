@@ -1,0 +1,105 @@
+"""Every experiment, on scans so small that it takes a moment: jobs, rows, tables, figures and files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from graphreg.bench import EXPERIMENTS, GROUPS, cooling, odometry, pairs, resampling, views
+from graphreg.cli import app
+from graphreg.registration import methods
+
+COMPARISONS = ("accuracy", "noise", "outliers", "cooling", "teapot", "terrestrial", "odometry", "density", "poses")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "QUICK_POINTS", {"object": 1500, "indoor": 1500, "tls": 1500, "lidar": 2000})
+    monkeypatch.setattr(pairs.pot, "POINTS", 3000)
+    monkeypatch.setattr(cooling, "QUICK_POINTS", 1500)
+    monkeypatch.setattr(odometry, "QUICK_POINTS", 2000)
+    for module in (views, resampling):
+        monkeypatch.setattr(module, "SIZE", (400, 120))
+
+
+def test_there_is_a_file_for_each_experiment_and_all_are_in_a_group() -> None:
+    for name in EXPERIMENTS:
+        module = import_module(f"graphreg.bench.{name}")
+        assert module.TITLE
+        assert callable(module.measure)
+    assert GROUPS["all"] == tuple(EXPERIMENTS)
+    assert set(GROUPS["paper"]) < set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_jobs_differ_and_can_be_written_down(name: str, quick: bool) -> None:
+    jobs = import_module(f"graphreg.bench.{name}").jobs(None, quick=quick)
+    assert len({type(job).__name__ + json.dumps(asdict(job)) for job in jobs}) == len(jobs) > 0
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_every_method_takes_part_and_all_take_turns(name: str, quick: bool) -> None:
+    jobs = import_module(f"graphreg.bench.{name}").jobs(None, quick=quick, peers=False)
+    order = [job.method for job in jobs]
+    assert set(order) == set(methods())
+    first_round = order[: max(order.index(method) for method in methods()) + 1]
+    assert list(dict.fromkeys(first_round)) == list(methods())
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", [*COMPARISONS, "resampling"])
+def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
+    chosen = ["--methods", "graphreg,graphreg-paper,icp"] if name in COMPARISONS else []
+    arguments = ["bench", name, "--quick", "-o", str(tmp_path), "--budget", "0.2", *chosen]
+    done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    assert done.exit_code == 0, (done.output, done.exception)
+    written = json.loads((tmp_path / f"{name}.json").read_text())
+    assert written["about"]["command"].startswith(f"graphreg bench {name} --quick")
+    assert written["setting"]["graphreg"]
+    assert written["date"]
+    assert written["rows"]
+    page = (tmp_path / f"{name}.md").read_text()
+    assert page.startswith(f"# {written['title']}\n\n- a quick run")
+    assert written["title"] in (tmp_path / "README.md").read_text()
+    for picture in tmp_path.glob("*.svg"):
+        assert picture.with_suffix(".png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    if name in COMPARISONS:
+        assert {row["method"] for row in written["rows"]} == {"graphreg", "graphreg-paper", "icp"}
+        assert set(written["about"]["methods"]) == {"graphreg", "graphreg-paper", "icp"}
+
+
+@pytest.mark.usefixtures("small")
+def test_a_second_run_goes_on_with_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("graphreg.bench.accuracy")
+    count = {"calls": 0}
+    measure = module.measure
+
+    def counted(*arguments: Any) -> Any:
+        count["calls"] += 1
+        if count["calls"] == 3:
+            raise KeyboardInterrupt
+        return measure(*arguments)
+
+    monkeypatch.setattr(module, "measure", counted)
+    monkeypatch.delattr(module, "pictures")
+    arguments = ["bench", "accuracy", "--quick", "--methods", "icp,icp-kp", "-o", str(tmp_path), "--budget", "99"]
+    stopped = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    assert stopped.exit_code != 0
+    assert "accuracy stopped; the same command without --fresh goes on where it was" in stopped.output
+    assert not (tmp_path / "accuracy.json").exists()
+    done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    assert done.exit_code == 0, done.output
+    # Four jobs: two before the stop, the one that was stopped, and two after it.
+    assert count["calls"] == 5
+    CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    assert count["calls"] == 5
+    CliRunner().invoke(app, [*arguments, "--fresh"], env={"GRAPHREG_DATA": ""})
+    assert count["calls"] == 9
