@@ -10,7 +10,7 @@ import pytest
 
 import graphreg
 from drawn import make_motion
-from graphreg.bench.parts import scans_of
+from graphreg.bench.pairs import pair_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, transform
 
@@ -18,7 +18,7 @@ SEEDS = range(5)
 
 
 def errors(scans: Path, name: str, **settings: Any) -> tuple[list[float], list[float], list[bool]]:
-    pair = scans_of(name, scans)
+    pair = pair_of(name, scans)
     results = [
         graphreg.register(pair.source, pair.target, seed=seed, method="graphreg-paper", **settings) for seed in SEEDS
     ]
@@ -57,7 +57,7 @@ def test_the_lid_finds_its_teapot(scans: Path) -> None:
 
 @pytest.mark.parametrize("name", ["dragon_24_to_0", "kitti03_1_to_0"])
 def test_moving_both_moves_the_answer_with_them(scans: Path, name: str) -> None:
-    pair = scans_of(name, scans)
+    pair = pair_of(name, scans)
     along = make_motion(3, float(np.abs(pair.target).max()))
     moved = transform(along, pair.source), transform(along, pair.target)
     here = graphreg.register(pair.source, pair.target, method="graphreg-paper").transformation
