@@ -33,7 +33,7 @@ CLEANING = ("graphreg", "graphreg-paper", "pipl")
 CELLS = 200
 COARSER = {"cpd": 2, "ecm": 2}
 # Stages of our methods that come before the registration itself, which is all that the paper's times count.
-PREPARING = ("clean", "thin", "describe", "judge", "total")
+PREPARING = ("draw", "clean", "thin", "describe", "judge", "total")
 # Degrees that rounding alone can make: what is off by less is exact.
 ROUNDING = 1e-6
 # For charts, which hold a few lines each: ours beside those of one kind.
