@@ -1,0 +1,37 @@
+"""What mkdocs calls while it builds the site: what the code knows goes into the pages, formulas are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from generated import every_command, list_of_formats, list_of_methods, settings_of_every_method
+from mathematics import with_formulas
+
+PARTS = {
+    "<!-- settings of every method -->": settings_of_every_method,
+    "<!-- list of methods -->": list_of_methods,
+    "<!-- list of formats -->": list_of_formats,
+    "<!-- every command -->": every_command,
+}
+
+
+def on_config(config: Any) -> Any:
+    """Under Results stand all pages of docs/results, by their own titles."""
+    folder = Path(config.docs_dir)
+    for entry in config.nav:
+        if "Results" in entry:
+            pages = sorted(folder.glob("results/*.md"), key=lambda page: (page.stem != "index", page.stem))
+            entry["Results"] = [page.relative_to(folder).as_posix() for page in pages]
+    return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    for marker, part in PARTS.items():
+        if marker in markdown:
+            markdown = markdown.replace(marker, part())
+    return markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    return with_formulas(html)
