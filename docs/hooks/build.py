@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ PARTS = {
     "<!-- list of formats -->": list_of_formats,
     "<!-- every command -->": every_command,
 }
+EXAMPLE = re.compile(r"<!-- example (\w+\.py) -->")
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def on_config(config: Any) -> Any:
@@ -30,8 +33,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     for marker, part in PARTS.items():
         if marker in markdown:
             markdown = markdown.replace(marker, part())
-    return markdown
+    return EXAMPLE.sub(lambda found: _fenced(EXAMPLES / found[1]), markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
     return with_formulas(html)
+
+
+def _fenced(script: Path) -> str:
+    return f"```python\n{script.read_text(encoding='utf-8').strip()}\n```"

@@ -30,7 +30,7 @@ def test_all_of_them_are_here_and_in_the_docs() -> None:
     tested = set(re.findall(r'run\("(\w+\.py)"\)', Path(__file__).read_text(encoding="utf-8")))
     assert tested == {path.name for path in FOLDER.glob("*.py")}
     page = (FOLDER.parent / "docs" / "examples.md").read_text(encoding="utf-8")
-    assert set(re.findall(r'--8<-- "examples/(\S+)"', page)) == tested
+    assert set(re.findall(r"<!-- example (\S+) -->", page)) == tested
 
 
 def test_two_scans(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ def test_options_are_those_of_help() -> None:
 def test_rows_of_a_docstring() -> None:
     text = """What it does.
 
-    points      (N, 3),
-                finite
+    points     (N, 3),
+               finite
     left, right  both ends | or none
     attributes one row each
 

@@ -25,7 +25,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r" *```(\w*)\n(.*?)\n *```", re.DOTALL)
 MARKS = re.compile(r"(?: *<!-- (?:[^\n]*) -->\n)*\Z")
-INCLUDED = '--8<-- "'
 # In --help these stand beside those that are run.
 NOT_RUN = {"graphreg data get": "a download", "graphreg bench": "minutes; tests/bench measures on less"}
 
@@ -138,9 +137,6 @@ def names() -> dict[str, Any]:
 def run(chosen: list[Block]) -> None:
     held = names()
     for block in chosen:
-        if block.text.startswith(INCLUDED):
-            assert (ROOT / block.text.removeprefix(INCLUDED).rstrip('"')).parent == ROOT / "examples"
-            continue
         code = "\n" * (block.line - 1) + block.text
         exec(compile(code, str(block.page), "exec"), held)
 
