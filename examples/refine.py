@@ -7,7 +7,7 @@ from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error
 from graphreg.poses import pose, rotation_from_vector
 
-pair = synthetic.pair("street", 4.0, points=30_000)  # two scans, 4 m down the street
+pair = synthetic.pair("street", 4.0, points=20_000)  # two scans, 4 m down the street
 
 # Odometry, say: some 3 degrees and 20 cm off the truth.
 off = pose(rotation_from_vector(np.radians([0.5, -0.5, 3.0])), [0.1, -0.15, 0.05])

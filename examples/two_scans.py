@@ -6,7 +6,7 @@ from graphreg.metrics import angular_error
 from graphreg.poses import transform
 
 # Made here, so that the true motion is known. Your own: graphreg.read("scan.ply").
-pair = synthetic.pair("dragon", 30, points=20_000)
+pair = synthetic.pair("dragon", 30, points=10_000)
 
 result = graphreg.register(pair.source, pair.target)
 
