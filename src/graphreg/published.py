@@ -48,6 +48,7 @@ class Settings:
     masses          whether the response gives particles their mass: m = sqrt(I) (the text: I); else 1
     charges         whether the invariants give pairs their charge; else 1: gravity
     annealing       "adaptive": Algorithm 1, ended at max_iterations; "plain": ended at T < epsilon
+    epsilon         T at the end of plain annealing
     """
 
     k: int = 10

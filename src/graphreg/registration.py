@@ -106,6 +106,7 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
+        """The result that `to_json` wrote."""
         held = json.loads(text)
         for name in ("transformation", "covariance", "centre", "runner_up"):
             held[name] = None if held[name] is None else np.array(held[name])

@@ -1,0 +1,116 @@
+"""The site builds without a warning, and what is made from the code is all there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import graphreg
+from docstrings import as_markdown, rows
+from generated import commands, every_command, settings_of_every_method, undocumented
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for library in ("material", "mkdocstrings", "latex2mathml"):
+        if find_spec(library) is None:
+            pytest.skip("the site is not built: pip install 'graphreg[docs]'")
+    place = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)],
+        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return place
+
+
+def text_of(site: Path, page: str) -> str:
+    return (site / page / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_page_is_reached_from_every_other(site: Path) -> None:
+    made = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
+    start = text_of(site, ".")
+    for page in made - {"."}:
+        assert f'href="{page}/"' in start, page
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)"', path.read_text(encoding="utf-8"))
+        assert not loaded, path
+
+
+def test_formulas_are_made(site: Path) -> None:
+    text = text_of(site, "method")
+    written = (ROOT / "docs" / "method.md").read_text(encoding="utf-8").count("$$") // 2
+    assert text.count('display="block"') == written
+    assert "arithmatex" not in text
+    formulas = re.findall(r"<math.*?</math>", text, re.DOTALL)
+    assert not [formula for formula in formulas if "\\" in formula], "a command that the converter does not know"
+
+
+def test_the_reference_holds_every_public_name(site: Path) -> None:
+    text = text_of(site, "reference")
+    headings = re.findall(r'<h3 id="graphreg\.(?:\w+\.)*(\w+)"', text)
+    assert set(graphreg.__all__) <= set(headings)
+
+
+def test_settings_and_commands_are_in_the_site(site: Path) -> None:
+    assert all(f'<h2 id="{name}"' in text_of(site, "settings") for name in graphreg.methods())
+    assert all(f'<h2 id="{words.replace(" ", "-")}"' in text_of(site, "commands") for words, _ in commands())
+
+
+def test_every_setting_is_described() -> None:
+    assert undocumented() == []
+
+
+def test_settings_have_their_own_defaults() -> None:
+    """PIPL shares the settings of the published method, but not the values."""
+    page = settings_of_every_method()
+    of_paper, of_pipl = (page.split(f"## {name}\n")[1].split("\n## ")[0] for name in ("graphreg-paper", "pipl"))
+    assert "| `masses` | `True` |" in of_paper
+    assert "| `masses` | `False` |" in of_pipl
+
+
+def test_options_are_those_of_help() -> None:
+    page = every_command()
+    done = subprocess.run(
+        [sys.executable, "-c", "from graphreg.cli import main; main()", "register", "--help"],
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    section = page.split("## graphreg register\n")[1].split("\n## ")[0]
+    options = set(re.findall(r"--[a-z][\w-]+", done.stdout)) - {"--help"}
+    assert len(options) > 10
+    assert options <= set(re.findall(r"--[a-z][\w-]+", section))
+
+
+def test_rows_of_a_docstring() -> None:
+    text = """What it does.
+
+    points     (N, 3),
+               finite
+    left, right  both ends | or none
+    attributes one row each
+
+    More of it.
+    """
+    found = [
+        (("points",), "(N, 3), finite"),
+        (("left", "right"), "both ends | or none"),
+        (("attributes",), "one row each"),
+    ]
+    assert rows(text) == found
+    table = as_markdown(text)
+    assert table.startswith("What it does.\n\n| name | what it is |\n")
+    assert "| `left`, `right` | both ends \\| or none |" in table
+    assert table.endswith("\n\nMore of it.")
