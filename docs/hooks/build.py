@@ -24,7 +24,7 @@ def on_config(config: Any) -> Any:
     folder = Path(config.docs_dir)
     for entry in config.nav:
         if "Results" in entry:
-            pages = sorted(folder.glob("results/*.md"), key=lambda page: (page.stem != "index", page.stem))
+            pages = sorted(folder.glob("results/*.md"), key=lambda page: (page.stem != "README", page.stem))
             entry["Results"] = [page.relative_to(folder).as_posix() for page in pages]
     return config
 
