@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, as_array
 from graphreg.errors import InputError
 
 # How far a matrix that a user hands in may be from a rotation: files hold poses with six digits or so.
@@ -29,8 +29,8 @@ def as_pose(value: Any, name: str = "init", tolerance: float = ROUGHLY) -> Float
     tolerance  how far R R^T may be from the identity
     """
     try:
-        matrix = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+        matrix = np.array(as_array(value), dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
         raise InputError(f"{name}: expected a 4x4 matrix of numbers, got {type(value).__name__}") from problem
     if matrix.shape != (4, 4):
         raise InputError(f"{name}: expected a 4x4 matrix, got shape {matrix.shape}")

@@ -23,7 +23,12 @@ Take = Callable[[int], bytes]
 
 def read_npy(source: Source) -> Cloud:
     """An (N, 3) array; one with more columns, called column_3, ...; or a structured one with x, y, z."""
-    return _cloud(source, _array(source, lambda size: source.take(size, "bytes"), source.size), {})
+    return _cloud(source, array_of(source), {})
+
+
+def array_of(source: Source) -> NDArray[Any]:
+    """The one array that a .npy file is."""
+    return _array(source, lambda size: source.take(size, "bytes"), source.size)
 
 
 def read_npz(source: Source) -> Cloud:
