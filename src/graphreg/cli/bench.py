@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from graphreg.cli.voice import Quiet, Verbose
+
 EXPERIMENTS = {
     "x84": "outliers found by the X84 rule, and good points lost to it (the paper's Fig. X84)",
     "annealing": "accuracy and time of adaptive and plain annealing over the cool-down rate (Fig. SA and Fig. hand)",
@@ -30,6 +32,9 @@ def bench(
         str | None, typer.Option(help="Only pairs with names like these, such as 'dragon*,bunny*'.")
     ] = None,
     peers: Annotated[bool | None, typer.Option(help="Measure other libraries too, where they are installed.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Rerun an experiment and write its table, and its figures where it has some.
 
@@ -44,7 +49,9 @@ def bench(
     from typing import Any
 
     from graphreg.bench.tables import write_table
+    from graphreg.cli.outputs import check_folder
     from graphreg.cli.progress import each
+    from graphreg.cli.voice import note, tell
     from graphreg.errors import InputError
     from graphreg.reports.charts import write_svg
 
@@ -52,6 +59,7 @@ def bench(
         raise InputError(f"experiment: expected one of {', '.join(EXPERIMENTS)}, got {experiment!r}")
     if data is not None and not data.is_dir():
         raise InputError(f"data: {data} is no folder")
+    check_folder(out)
     module = import_module(f"graphreg.bench.{experiment}")
     options = {"starts": starts, "pairs": pairs, "peers": peers}
     given = {name: value for name, value in options.items() if value is not None}
@@ -62,10 +70,13 @@ def bench(
     table: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] | None = getattr(module, "table", None)
     shown = None if table is None else table(rows)
     written = write_table(out, experiment, module.TITLE, module.summary(rows), rows, shown)
-    typer.echo(written.read_text(encoding="utf-8"))
-    typer.echo(f"written: {written}, and .json and .csv beside it", err=True)
+    if as_json:
+        typer.echo(written.with_suffix(".json").read_text(encoding="utf-8"), nl=False)
+    else:
+        tell(written.read_text(encoding="utf-8"))
+    note(f"written: {written}, and .json and .csv beside it")
     figures: Callable[[list[dict[str, Any]]], dict[str, str]] | None = getattr(module, "figures", None)
     if figures is not None:
         for name, text in figures(rows).items():
             write_svg(out / name, text)
-            typer.echo(f"written: {out / name}", err=True)
+            note(f"written: {out / name}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
 from graphreg.errors import InputError
-from graphreg.files.sink import Sink
+from graphreg.files.sink import Sink, in_file
 from graphreg.files.source import Source, guarded
 
 LONGEST_HEADER = 10_000
@@ -123,6 +123,7 @@ def write_npz(sink: Sink, cloud: Cloud) -> None:
     with zipfile.ZipFile(sink.file, "w") as archive:
         for name, values in {**cloud.attributes, "points": cloud.points}.items():
             if not values.dtype.hasobject:
+                sink.held.add(in_file(name))
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, values, allow_pickle=False)
     for _ in sink.parts(cloud):

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphreg.clouds import Floats, as_array
 from graphreg.errors import FileError, InputError
-from graphreg.files.arrays import array_of
 from graphreg.files.sink import Sink, replacing
 from graphreg.files.source import Source, quote
 from graphreg.poses import as_pose
@@ -125,6 +124,8 @@ def _stamps(times: ArrayLike | None, count: int, format: str) -> Floats:
 
 
 def _from_array(source: Source) -> Floats:
+    from graphreg.files.arrays import array_of
+
     array = array_of(source)
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
         source.fail(f"holds an array of shape {array.shape} and type {array.dtype}, not (4, 4) or (N, 4, 4) numbers")
