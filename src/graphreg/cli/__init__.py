@@ -6,6 +6,7 @@ Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from contextvars import copy_context
 from typing import Annotated, NoReturn
 
 import typer
@@ -64,7 +65,8 @@ def main() -> None:
     from graphreg.errors import InputError, MissingExtraError
 
     try:
-        app(prog_name="graphreg")
+        # In a context of its own, so that how much is said does not outlast the call.
+        copy_context().run(app, prog_name="graphreg")
     except (InputError, MissingExtraError) as problem:
         _leave(str(problem))
     except OSError as problem:

@@ -148,7 +148,8 @@ def _tell(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict[
         "clean: graph, response and rule. describe: graph, response, normals, curvature and V_g of what was kept.",
         "",
         f"{ours['reason']} (confidence {ours['confidence']:.2f})",
-        f"error: {ours['degrees_before']:.1f} degrees before, {ours['degrees_after']:.2f} after; {ours['seconds']:.2f} s",
+        f"error: {ours['degrees_before']:.1f} degrees before, {ours['degrees_after']:.2f} after; "
+        f"{ours['seconds']:.2f} s",
         f"as published, from {published['degrees_before']:.0f} degrees off: {published['degrees_after']:.2f} after "
         f"{published['iterations']} iterations; {published['seconds']:.2f} s",
         "",
