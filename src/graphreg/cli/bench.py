@@ -32,7 +32,9 @@ def bench(
         str | None, typer.Option(help="Only pairs with names like these, such as 'dragon*,bunny*'.")
     ] = None,
     peers: Annotated[bool | None, typer.Option(help="Measure other libraries too, where they are installed.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON, by the name of the experiment.")
+    ] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -43,6 +45,7 @@ def bench(
       graphreg bench x84 --out results
       graphreg bench engine --starts 2 --pairs 'dragon*'
     """
+    import json
     from collections.abc import Callable
     from importlib import import_module
     from inspect import signature
@@ -71,7 +74,7 @@ def bench(
     shown = None if table is None else table(rows)
     written = write_table(out, experiment, module.TITLE, module.summary(rows), rows, shown)
     if as_json:
-        typer.echo(written.with_suffix(".json").read_text(encoding="utf-8"), nl=False)
+        typer.echo(json.dumps({experiment: json.loads(written.with_suffix(".json").read_text(encoding="utf-8"))}))
     else:
         tell(written.read_text(encoding="utf-8"))
     note(f"written: {written}, and .json and .csv beside it")
