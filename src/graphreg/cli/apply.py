@@ -29,7 +29,7 @@ def apply(
     \b
     Examples:
       graphreg apply T.txt source.ply moved.ply
-      graphreg apply T.npy target.laz on_source.laz --inverse
+      graphreg apply T.txt target.laz on_source.laz --inverse
     """
     import json
 

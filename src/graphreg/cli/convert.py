@@ -25,7 +25,7 @@ def convert(
     \b
     Examples:
       graphreg convert scan.e57 scan.laz
-      graphreg convert 000042.bin frame.ply
+      graphreg convert scan.laz scan.csv --json
     """
     import json
 

@@ -41,9 +41,8 @@ def demo(
     """Make two scans, spoil them with outliers, clean them, register them, and draw all of it.
 
     \b
-    Examples:
-      graphreg demo
-      graphreg demo --body hand --outliers 0.5 --out hand
+    Example:
+      graphreg demo --body hand --outliers 0.5
     """
     import json
     import time

@@ -28,12 +28,14 @@ POSE_SUFFIXES = {".txt": "matrix", ".kitti": "kitti", ".tum": "tum", ".g2o": "g2
 def read_poses(path: str | os.PathLike[str], *, format: str | None = None) -> Floats:
     """The poses of a file, (N, 4, 4), each x_world = T x, in the order of the file; those of g2o by their numbers.
 
-    format  matrix  four lines of four numbers a pose
-            kitti   a line a pose: the twelve numbers of a 3x4 matrix, row by row
-            tum     a line a pose: time tx ty tz qx qy qz qw; the times are passed over
-            g2o     lines VERTEX_SE3:QUAT number tx ty tz qx qy qz qw; edges and all other lines are passed over
-            npy     an array (4, 4) or (N, 4, 4)
-            By default .g2o and .npy say it themselves, and other files are text whose first row tells.
+    path    the file; of its suffix only .g2o and .npy count, other files are text whose first row tells the format
+    format  one of these, where that is not to be found out
+
+    matrix  four lines of four numbers a pose
+    kitti   a line a pose: the twelve numbers of a 3x4 matrix, row by row
+    tum     a line a pose: time tx ty tz qx qy qz qw; the times are passed over
+    g2o     lines VERTEX_SE3:QUAT number tx ty tz qx qy qz qw; edges and all other lines are passed over
+    npy     an array (4, 4) or (N, 4, 4)
 
     What is no rigid motion, or no such file at all, is a FileError with the number of the line.
     """
@@ -56,6 +58,8 @@ def write_poses(
 ) -> None:
     """Write one pose (4, 4) or several (N, 4, 4) to a file that appears whole or not at all.
 
+    path    the file
+    poses   4x4 matrices, or a result of `register`
     format  as in `read_poses`; by default the suffix says it: .txt (matrix), .kitti, .tum, .g2o, .npy
     times   (N,), one for each pose, only for tum; by default 0, 1, 2, ...
 
