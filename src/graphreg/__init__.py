@@ -3,6 +3,7 @@
 from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError, MissingExtraError
 from graphreg.files import formats, read, read_cloud, write
+from graphreg.files.poses import read_poses, write_poses
 from graphreg.graphs import Graph, neighbour_graph
 from graphreg.histograms import fpfh
 from graphreg.invariants import invariants, normals
@@ -30,9 +31,11 @@ __all__ = [
     "normals",
     "read",
     "read_cloud",
+    "read_poses",
     "register",
     "report",
     "resample",
     "voxel_downsample",
     "write",
+    "write_poses",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +72,7 @@ def as_cloud(
     """Accept points as a cloud. The caller's array is never changed; one that fits as it is, is not copied either.
 
     value      (N, 3) numbers of any real dtype, stride and layout; whatever numpy can read; a structured array with
-               fields x, y, z; an object with `.points`
+               fields x, y, z; an object that holds points, as those of Open3D and trimesh do; a tensor of torch
     name       what the caller calls it, for the error message
     at_least   how many finite points are needed
     attributes one row for each row of `value`
@@ -99,18 +99,54 @@ def as_cloud(
     return cloud
 
 
+def as_array(value: Any) -> NDArray[Any]:
+    """What numpy makes of a value, also of tensors that hand their numbers over only when asked in their own way.
+
+    Nothing is differentiated through a registration, so a tensor of torch that records gradients is detached.
+    """
+    if not isinstance(value, np.ndarray):
+        for step in ("detach", "cpu", "numpy"):  # as tensors of torch and Open3D have them
+            if callable(method := getattr(value, step, None)):
+                value = method()
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def _points_of(value: Any) -> Any:
+    """The points that an object holds, or itself.
+
+    points, vertices       of Open3D's point clouds; of meshes, and of trimesh's point clouds
+    point, vertex          of Open3D's tensor geometries: a mapping with positions
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    for name in ("points", "vertices"):
+        if hasattr(value, name):
+            return getattr(value, name)
+    for name in ("point", "vertex"):
+        held: Any = getattr(value, name, None)
+        if hasattr(held, "__getitem__") and hasattr(held, "__contains__") and "positions" in held:
+            return held["positions"]
+    return value
+
+
 def _as_numbers(value: Any, name: str) -> Floats:
-    if not isinstance(value, np.ndarray) and hasattr(value, "points"):
-        value = value.points
+    value = _points_of(value)
     if isinstance(value, (str, bytes, dict, set)) or value is None or callable(value):
         raise InputError(f"{name}: expected an (N, 3) array of numbers, got {type(value).__name__}")
     mask = None
     if isinstance(value, np.ma.MaskedArray):
         mask, value = np.ma.getmaskarray(value), value.data
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as problem:
-        raise InputError(f"{name}: expected an (N, 3) array of numbers, got rows of unequal length") from problem
+        array = as_array(value)
+    except (ValueError, TypeError, RuntimeError, BufferError) as problem:
+        if isinstance(value, Sequence):
+            raise InputError(f"{name}: expected an (N, 3) array of numbers, got rows of unequal length") from problem
+        said = str(problem).split("\n")[0]
+        raise InputError(
+            f"{name}: expected an (N, 3) array of numbers, got {type(value).__name__}, which numpy cannot read ({said})"
+        ) from problem
     if array.dtype.names is not None and {"x", "y", "z"} <= set(array.dtype.names):
         array = np.stack([array[axis] for axis in "xyz"], axis=-1)
     if array.dtype.kind not in "iuf":

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Cloud, Floats, as_array
 from graphreg.errors import InputError
 
 # How far a matrix that a user hands in may be from a rotation: files hold poses with six digits or so.
 ROUGHLY = 1e-4
+
+# What normals are called in PLY and OFF, in PCD, and in E57.
+NORMALS = (
+    ("nx", "ny", "nz"),
+    ("normal_x", "normal_y", "normal_z"),
+    ("nor:normalX", "nor:normalY", "nor:normalZ"),
+)
 
 
 def pose(rotation: ArrayLike, translation: ArrayLike) -> Floats:
@@ -29,8 +37,8 @@ def as_pose(value: Any, name: str = "init", tolerance: float = ROUGHLY) -> Float
     tolerance  how far R R^T may be from the identity
     """
     try:
-        matrix = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+        matrix = np.array(as_array(value), dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
         raise InputError(f"{name}: expected a 4x4 matrix of numbers, got {type(value).__name__}") from problem
     if matrix.shape != (4, 4):
         raise InputError(f"{name}: expected a 4x4 matrix, got shape {matrix.shape}")
@@ -79,6 +87,17 @@ def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
     """Moved points, (N, 3)."""
     matrix = np.asarray(motion, np.float64)
     return np.asarray(np.asarray(points, np.float64) @ matrix[:3, :3].T + matrix[:3, 3])
+
+
+def move_cloud(motion: ArrayLike, cloud: Cloud) -> Cloud:
+    """A moved cloud: normals among its attributes are turned, all else is kept."""
+    matrix = np.asarray(motion, np.float64)
+    attributes = dict(cloud.attributes)
+    for names in NORMALS:
+        if all(name in attributes and attributes[name].ndim == 1 for name in names):
+            turned = np.stack([attributes[name] for name in names], axis=1) @ matrix[:3, :3].T
+            attributes |= {name: turned[:, i].astype(attributes[name].dtype) for i, name in enumerate(names)}
+    return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes)
 
 
 def fit_points(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:

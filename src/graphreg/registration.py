@@ -10,8 +10,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphreg.clouds import Cloud, Floats, as_cloud
+from graphreg.clouds import Cloud, Floats, as_array, as_cloud
 from graphreg.engine import Settings as EngineSettings
 from graphreg.engine import register_engine
 from graphreg.errors import InputError
@@ -92,6 +93,10 @@ class Result:
     seed: int
     dropped: tuple[int, int]
     history: tuple[Iteration, ...]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The transformation, so that a result goes wherever numpy takes a 4x4 matrix."""
+        return np.array(self.transformation, dtype, copy=copy is not False)
 
     def to_json(self) -> str:
         """As text; `from_json` gives the same result back."""
@@ -200,8 +205,8 @@ def _weights(weights: Any, clouds: tuple[Cloud, Cloud]) -> tuple[Floats | None, 
         if values is None:
             return None
         try:
-            numbers = np.asarray(values, np.float64)
-        except (TypeError, ValueError) as problem:
+            numbers = np.asarray(as_array(values), np.float64)
+        except (TypeError, ValueError, RuntimeError, BufferError) as problem:
             raise InputError(f"weights: expected numbers for the {name}, got {type(values).__name__}") from problem
         if numbers.shape != cloud.kept.shape:
             raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")

@@ -116,13 +116,19 @@ def test_what_the_surfaces_leave_open_is_told(folder: Path) -> None:
         (("source.ply",), "target"),
         (("nothing.ply", "target.ply"), "nothing.ply: No such file"),
         (("source.ply", "target.ply", "--method", "magic"), "expected one of"),
-        (("source.ply", "target.ply", "--init", "source.ply"), "source.ply: holds no matrix"),
+        (("source.ply", "target.ply", "--init", "source.ply"), "source.ply: its first row should be 4 numbers"),
         (("source.ply", "target.ply", "--iterations", "60"), "max_iterations: no setting of graphreg"),
         (("source.ply", "target.ply", "--iterations", "0", "--method", "pipl"), "max_iterations: expected"),
         (("source.ply", "target.ply", "--dof", "up"), "dof: expected some of"),
         (("source.ply", "target.ply", "--voxel", "0"), "voxel: expected a positive length"),
-        (("source.ply", "target.ply", "--report", "nowhere/report.html"), "nowhere/report.html: No such file"),
-        (("source.ply", "target.ply", "--png", "nowhere/a.png"), "nowhere/a.png: No such file"),
+        (
+            ("source.ply", "target.ply", "--report", "nowhere/report.html"),
+            "nowhere/report.html: there is no folder nowhere to write it to",
+        ),
+        (
+            ("source.ply", "target.ply", "--png", "nowhere/a.png"),
+            "nowhere/a.png: there is no folder nowhere to write it to",
+        ),
     ],
 )
 def test_bad_input_is_exit_status_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:

@@ -154,9 +154,9 @@ def no_frames(root: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (stretched, r"03\.txt: pose 0: expected a rotation without scale"),
-        (mirrored, r"03\.txt: pose 0: expected a rotation, got a reflection"),
-        (not_numbers, r"03\.txt: pose 0: expected finite numbers"),
+        (stretched, r"03\.txt: line 1: the pose: expected a rotation without scale"),
+        (mirrored, r"03\.txt: line 1: the pose: expected a rotation, got a reflection"),
+        (not_numbers, r"03\.txt: line 1: the pose: expected finite numbers"),
         (too_few, r"03\.txt: holds 3 poses, too few for 000003\.bin"),
         (cut_line, r"03\.txt: line 4 should hold 12 numbers"),
         (lambda root: (root / "poses" / "03.txt").write_text("\n"), r"03\.txt: holds no poses"),

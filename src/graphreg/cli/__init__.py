@@ -6,25 +6,41 @@ Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from contextvars import copy_context
 from typing import Annotated, NoReturn
 
 import typer
 
 from graphreg import __version__
+from graphreg.cli.apply import apply
 from graphreg.cli.bench import bench
 from graphreg.cli.clean import clean
+from graphreg.cli.convert import convert
 from graphreg.cli.data import data
 from graphreg.cli.demo import demo
+from graphreg.cli.info import info
 from graphreg.cli.register import register
 
 app = typer.Typer(
-    help="Point-cloud registration by graph signal processing and rigid-body dynamics.",
+    help="""Point-cloud registration by graph signal processing and rigid-body dynamics.
+
+    \b
+    Examples:
+      graphreg demo
+      graphreg info scan.ply
+      graphreg register source.ply target.ply -o T.txt --report report.html
+      graphreg apply T.txt source.ply moved.ply
+
+    `graphreg COMMAND --help` tells more. Exit status: 0 done, 1 not registered, 2 bad input, 130 interrupted.
+    """,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command()(register)
+app.command()(info)
 app.command()(clean)
+app.command()(apply)
+app.command()(convert)
 app.command()(demo)
 app.command()(bench)
 app.add_typer(data, name="data")
@@ -49,7 +65,8 @@ def main() -> None:
     from graphreg.errors import InputError, MissingExtraError
 
     try:
-        app()
+        # In a context of its own, so that how much is said does not outlast the call.
+        copy_context().run(app, prog_name="graphreg")
     except (InputError, MissingExtraError) as problem:
         _leave(str(problem))
     except OSError as problem:

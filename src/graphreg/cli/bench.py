@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from graphreg.bench import EXPERIMENTS, GROUPS
+from graphreg.cli.voice import Quiet, Verbose
 
 PAGE = "page"
 
@@ -50,6 +51,11 @@ def bench(
         bool | None,
         typer.Option(help="Measure other libraries too, where they are installed; by default unless --quick."),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON, by the name of the experiment.")
+    ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Rerun experiments and write their tables, figures and a page on all of them.
 
@@ -61,9 +67,13 @@ def bench(
       graphreg bench accuracy outliers --out results
       graphreg bench engine --starts 2 --pairs 'dragon*'
     """
+    import json
+
     from graphreg.bench.page import write_page
     from graphreg.bench.runner import options_of, run_experiment
+    from graphreg.cli.outputs import check_folder
     from graphreg.cli.progress import each
+    from graphreg.cli.voice import note, tell
     from graphreg.errors import InputError
 
     wanted: dict[str, None] = {}
@@ -73,12 +83,14 @@ def bench(
         wanted |= dict.fromkeys(GROUPS.get(name, (name,) if name != PAGE else ()))
     if data is not None and not data.is_dir():
         raise InputError(f"data: {data} is no folder")
+    check_folder(out)
     given = {"methods": methods, "starts": starts, "pairs": pairs, "peers": peers}
     options = {name: value for name, value in given.items() if value is not None}
     known = {name: options_of(name) for name in wanted}
     for option in options:
         if not any(option in of for of in known.values()):
             raise InputError(f"{option}: no option of {', '.join(names)}")
+    results = {}
     for name in wanted:
         mine = {option: value for option, value in options.items() if option in known[name]}
         if quick and "peers" in known[name]:
@@ -86,8 +98,13 @@ def bench(
         try:
             page, *others = run_experiment(name, out, data, mine, quick, fresh, budget, each)
         except KeyboardInterrupt:
-            typer.echo(f"graphreg: {name} stopped; the same command without --fresh goes on where it was", err=True)
+            note(f"graphreg: {name} stopped; the same command without --fresh goes on where it was")
             raise
-        typer.echo(page.read_text(encoding="utf-8"))
-        typer.echo(f"written: {', '.join(map(str, (page, *others)))}, and .json and .csv beside it", err=True)
-    typer.echo(f"written: {write_page(out)}", err=True)
+        if as_json:
+            results[name] = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+        else:
+            tell(page.read_text(encoding="utf-8"))
+        note(f"written: {', '.join(map(str, (page, *others)))}, and .json and .csv beside it")
+    note(f"written: {write_page(out)}")
+    if as_json:
+        typer.echo(json.dumps(results))

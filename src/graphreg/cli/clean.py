@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from graphreg.cli.voice import Quiet, Verbose
+
 
 def clean(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to read.")],
@@ -15,6 +17,8 @@ def clean(
     k: Annotated[int, typer.Option("-k", "--neighbours", help="Neighbours of each point in the graph.")] = 10,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Remove outliers from a scan by the X84 rule, as preprocessing for any method.
 
@@ -26,18 +30,21 @@ def clean(
       graphreg clean scan.ply clean.ply
       graphreg clean scan.las clean.laz --alpha 8
     """
-    from graphreg.cli.progress import reading
+    from graphreg.cli.outputs import check_outputs, write_cloud
+    from graphreg.cli.progress import reading, working
+    from graphreg.cli.voice import tell
     from graphreg.errors import InputError
-    from graphreg.files import read_cloud, write
+    from graphreg.files import read_cloud
     from graphreg.response import inliers
 
-    with reading(source.name) as show:
+    check_outputs(cloud=result)
+    with reading(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
-    kept = inliers(cloud.points, alpha, k, threads)
+    with working("looking for outliers"):
+        kept = inliers(cloud.points, alpha, k, threads)
     if not kept.any():
         raise InputError(f"{source}: all {len(cloud)} points count as outliers; nothing written")
-    with reading(result.name) as show:
-        write(result, cloud.select(kept), progress=show)
+    write_cloud(result, cloud.select(kept))
     counts = {
         "points": len(cloud.kept),
         "kept": int(kept.sum()),
@@ -51,7 +58,7 @@ def clean(
     else:
         share = counts["outliers"] / counts["points"]
         spoilt = f" and {cloud.dropped:,} that were not finite" if cloud.dropped else ""
-        typer.echo(
+        tell(
             f"{result}: kept {counts['kept']:,} of {counts['points']:,} points, "
             f"removed {counts['outliers']:,} outliers ({share:.1%}){spoilt}"
         )

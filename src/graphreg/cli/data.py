@@ -7,6 +7,15 @@ from typing import Annotated
 
 import typer
 
+from graphreg.cli.voice import Quiet, Verbose
+
+
+def _names(incomplete: str) -> list[str]:
+    from graphreg.datasets.catalogue import DATASETS
+
+    return [name for name in DATASETS if name.startswith(incomplete)]
+
+
 data = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -17,6 +26,8 @@ def show(
         Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Where the data sets are, each in a folder of its own.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """List the public data sets that can be loaded: licence, size, how to get them, and which are there.
 
@@ -31,6 +42,7 @@ def show(
 
     import json
 
+    from graphreg.cli.voice import tell
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.errors import InputError
 
@@ -57,24 +69,26 @@ def show(
         return
     for row in rows:
         how = f"graphreg data get {row['name']}" if row["download"] else f"by hand from {row['page']}"
-        typer.echo(f"{row['name']}: {row['title']}")
-        typer.echo(f"    licence  {row['licence']}")
-        typer.echo(f"    get      {how}; size {row['size']}")
-        typer.echo(f"    load     {row['loader']}")
+        tell(f"{row['name']}: {row['title']}")
+        tell(f"    licence  {row['licence']}")
+        tell(f"    get      {how}; size {row['size']}")
+        tell(f"    load     {row['loader']}")
         if folder is not None:
-            typer.echo(f"    here     {row['found'] or 'no'}")
+            tell(f"    here     {row['found'] or 'no'}")
     if folder is None:
-        typer.echo("To see which are there, give --folder or set GRAPHREG_DATA.")
+        tell("To see which are there, give --folder or set GRAPHREG_DATA.")
 
 
 @data.command()
 def get(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="One of those that `graphreg data` lists.")],
+    name: Annotated[str, typer.Argument(help="One of those that `graphreg data` lists.", autocompletion=_names)],
     folder: Annotated[
         Path | None, typer.Option(help="Where to put it, in a folder of its name; by default what GRAPHREG_DATA names.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was downloaded as JSON.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Download a data set, or tell how to get it by hand.
 
@@ -91,6 +105,7 @@ def get(
     from dataclasses import asdict
 
     from graphreg.cli.progress import reading
+    from graphreg.cli.voice import tell
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.datasets.download import get as download
     from graphreg.errors import InputError
@@ -105,8 +120,8 @@ def get(
             by_hand = {"name": name, "folder": str(place), "page": dataset.page, "layout": dataset.layout}
             typer.echo(json.dumps(by_hand))
         else:
-            typer.echo(f"{dataset.title}: get it by hand from {dataset.page}")
-            typer.echo(f"Put into {place}: {dataset.layout}")
+            tell(f"{dataset.title}: get it by hand from {dataset.page}")
+            tell(f"Put into {place}: {dataset.layout}")
         raise typer.Exit(1)
     if folder is None:
         raise InputError("folder: expected where to put it; give --folder or set GRAPHREG_DATA")
@@ -116,6 +131,6 @@ def get(
         return
     for done in downloads:
         seen = "as expected" if done.known else f"written to {target}.sha256, for nobody has published it"
-        typer.echo(f"{done.url}: {done.size} bytes, checksum {seen}")
-    typer.echo(f"{dataset.title}: in {target}; licence: {dataset.licence}")
-    typer.echo(f"load it with graphreg.datasets.{dataset.loader}")
+        tell(f"{done.url}: {done.size} bytes, checksum {seen}")
+    tell(f"{dataset.title}: in {target}; licence: {dataset.licence}")
+    tell(f"load it with graphreg.datasets.{dataset.loader}")

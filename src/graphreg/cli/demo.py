@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from graphreg.cli.voice import Quiet, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats, Mask
@@ -15,16 +17,26 @@ if TYPE_CHECKING:
     from graphreg.reports.pictures import Image
 
 
+def _bodies(incomplete: str) -> list[str]:
+    from graphreg.datasets.synthetic import bodies, scenes
+
+    return [name for name in (*bodies(), *scenes()) if name.startswith(incomplete)]
+
+
 def demo(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the scans, the pictures and the report.")] = Path(
         "graphreg-demo"
     ),
     body: Annotated[
-        str, typer.Option(help="What to scan: dragon, hare, hand, casting, facade, room or street.")
+        str,
+        typer.Option(autocompletion=_bodies, help="What to scan: dragon, hare, hand, casting, facade, room or street."),
     ] = "dragon",
     outliers: Annotated[float, typer.Option(help="Outliers to add, for each point of the scan.")] = 0.3,
     seed: Annotated[int, typer.Option(help="Of noise and outliers.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Make two scans, spoil them with outliers, clean them, register them, and draw all of it.
 
@@ -32,12 +44,13 @@ def demo(
     Example:
       graphreg demo --body hand --outliers 0.5
     """
+    import json
     import time
 
     import numpy as np
-    from rich.console import Console
-    from rich.table import Table
 
+    from graphreg.cli.outputs import check_folder
+    from graphreg.cli.progress import working
     from graphreg.datasets import synthetic
     from graphreg.files import write
     from graphreg.graphs import neighbour_graph
@@ -50,59 +63,101 @@ def demo(
     from graphreg.reports.pictures import write_png
     from graphreg.response import inliers, response_of
 
-    target, source = synthetic.sequence(body, 2, seed=seed)
+    check_folder(out)
+    with working("scanning"):
+        target, source = synthetic.sequence(body, 2, seed=seed)
+    spoilt_scans = [
+        synthetic.add_outliers(scan.points, outliers, "gaussian", seed + number)
+        for number, scan in enumerate((source, target))
+    ]
     out.mkdir(parents=True, exist_ok=True)
-    table = Table(title=f"Two scans ({body}), {outliers:.0%} outliers added, cleaned by the X84 rule")
-    for column in ("scan", "points", "outliers removed", "outliers left", "good kept", "clean", "describe"):
-        table.add_column(column, justify="left" if column == "scan" else "right")
-    both = []
-    for number, (name, scan) in enumerate((("source", source), ("target", target))):
-        spoilt, is_outlier = synthetic.add_outliers(scan.points, outliers, "gaussian", seed + number)
-        began = time.perf_counter()
-        kept = inliers(spoilt, threads=threads)
-        cleaned = time.perf_counter()
-        graph = neighbour_graph(spoilt[kept], threads=threads)
-        response, variation = response_of(graph), invariants_of(graph)[:, 0]
-        described = time.perf_counter()
-        table.add_row(
-            name,
-            f"{len(spoilt):,}",
-            f"{np.count_nonzero(~kept & is_outlier):,}",
-            f"{np.count_nonzero(kept & is_outlier):,}",
-            f"{kept[~is_outlier].mean():.1%}",
-            f"{1e3 * (cleaned - began):.0f} ms",
-            f"{1e3 * (described - cleaned):.0f} ms",
-        )
-        both.append(spoilt)
-        write(out / f"{name}.ply", spoilt)
-        write_png(out / f"{name}.png", _picture(spoilt, is_outlier, graph, response, variation, scan.pose))
+    scans: dict[str, dict[str, float]] = {}
+    for name, scan, (spoilt, is_outlier) in zip(("source", "target"), (source, target), spoilt_scans, strict=True):
+        with working(f"cleaning the {name}"):
+            began = time.perf_counter()
+            kept = inliers(spoilt, threads=threads)
+            cleaned = time.perf_counter()
+            graph = neighbour_graph(spoilt[kept], threads=threads)
+            response, variation = response_of(graph), invariants_of(graph)[:, 0]
+            described = time.perf_counter()
+        scans[name] = {
+            "points": len(spoilt),
+            "outliers_removed": int(np.count_nonzero(~kept & is_outlier)),
+            "outliers_left": int(np.count_nonzero(kept & is_outlier)),
+            "good_kept": float(kept[~is_outlier].mean()),
+            "clean_seconds": cleaned - began,
+            "describe_seconds": described - cleaned,
+        }
+        with working(f"drawing the {name}"):
+            write(out / f"{name}.ply", spoilt)
+            write_png(out / f"{name}.png", _picture(spoilt, is_outlier, graph, response, variation, scan.pose))
+    both = [spoilt for spoilt, _ in spoilt_scans]
     truth = inverse(target.pose) @ source.pose
-    result = register(*both, seed=seed, threads=threads)
     # The method as published is local: it gets the true pose, turned by some 20 degrees.
     centre = target.points.mean(axis=0)
     off = pose(rotation_from_vector(np.radians([10.0, -14.0, 12.0])), np.zeros(3))
     start = pose(np.eye(3), centre) @ off @ pose(np.eye(3), -centre) @ truth
-    published = register(*both, method="graphreg-paper", init=start, seed=seed, threads=threads)
-    write_png(out / "registration.png", _before_and_after(source, target, result))
-    write_svg(out / "annealing.svg", _annealing(published))
-    report(result, both[0], both[1], out / "report.html", names=("source.ply", "target.ply"), threads=threads)
-    Console().print(table)
+    with working("registering"):
+        result = register(*both, seed=seed, threads=threads)
+        published = register(*both, method="graphreg-paper", init=start, seed=seed, threads=threads)
+    with working("drawing and writing the report"):
+        write_png(out / "registration.png", _before_and_after(source, target, result))
+        write_svg(out / "annealing.svg", _annealing(published))
+        report(result, both[0], both[1], out / "report.html", names=("source.ply", "target.ply"), threads=threads)
+    runs = {
+        name: {
+            "degrees_before": angular_error(before, truth),
+            "degrees_after": angular_error(run.transformation, truth),
+            "iterations": len(run.history),
+            "seconds": run.timings["total"],
+            "success": run.success,
+            "confidence": run.confidence,
+            "reason": run.reason,
+        }
+        for name, run, before in (("graphreg", result, np.eye(4)), ("graphreg-paper", published, start))
+    }
+    if as_json:
+        typer.echo(json.dumps({"folder": str(out), "body": body, "outliers": outliers, "scans": scans, "runs": runs}))
+    else:
+        _tell(out, f"Two scans ({body}), {outliers:.0%} outliers added, cleaned by the X84 rule", scans, runs)
+
+
+def _tell(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict[str, dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from graphreg.cli.voice import is_quiet, tell
+
+    table = Table(title=title)
+    for column in ("scan", "points", "outliers removed", "outliers left", "good kept", "clean", "describe"):
+        table.add_column(column, justify="left" if column == "scan" else "right")
+    for name, scan in scans.items():
+        table.add_row(
+            name,
+            f"{scan['points']:,}",
+            f"{scan['outliers_removed']:,}",
+            f"{scan['outliers_left']:,}",
+            f"{scan['good_kept']:.1%}",
+            f"{1e3 * scan['clean_seconds']:.0f} ms",
+            f"{1e3 * scan['describe_seconds']:.0f} ms",
+        )
+    Console(quiet=is_quiet()).print(table)
+    ours, published = runs["graphreg"], runs["graphreg-paper"]
     for line in (
         "clean: graph, response and rule. describe: graph, response, normals, curvature and V_g of what was kept.",
         "",
-        f"{result.reason} (confidence {result.confidence:.2f})",
-        f"error: {angular_error(np.eye(4), truth):.1f} degrees before, "
-        f"{angular_error(result.transformation, truth):.2f} after; {result.timings['total']:.2f} s",
-        f"as published, from {angular_error(start, truth):.0f} degrees off: "
-        f"{angular_error(published.transformation, truth):.2f} after {len(published.history)} iterations; "
-        f"{published.timings['total']:.2f} s",
+        f"{ours['reason']} (confidence {ours['confidence']:.2f})",
+        f"error: {ours['degrees_before']:.1f} degrees before, {ours['degrees_after']:.2f} after; "
+        f"{ours['seconds']:.2f} s",
+        f"as published, from {published['degrees_before']:.0f} degrees off: {published['degrees_after']:.2f} after "
+        f"{published['iterations']} iterations; {published['seconds']:.2f} s",
         "",
         f"In {out}: source.png, target.png, registration.png, annealing.svg (as published), and the scans themselves.",
         f"Open {out / 'report.html'} in a browser to look at it from all sides; next, try",
         f"  graphreg register {out / 'source.ply'} {out / 'target.ply'}",
         f"  graphreg clean {out / 'source.ply'} {out / 'clean.ply'}",
     ):
-        typer.echo(line)
+        tell(line)
 
 
 def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:

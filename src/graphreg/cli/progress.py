@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from graphreg.cli.voice import detail, is_quiet
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 T = TypeVar("T")
 
@@ -12,13 +17,10 @@ T = TypeVar("T")
 @contextmanager
 def reading(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar for bytes: call it with how many are done, of how many."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task(what, total=None)
+    described = TextColumn("{task.description}")
+    with _bar(what, described, BarColumn(), DownloadColumn(), TimeRemainingColumn()) as (bars, task):
 
         def show(done: int, total: int) -> None:
             bars.update(task, completed=done, total=total)
@@ -29,13 +31,10 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def steps(what: str) -> Iterator[Callable[[int], None]]:
     """A sign of life for work whose steps are few or of unknown number: call it with the number of each step."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}, step {task.completed}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task(what, total=None)
+    described = TextColumn("{task.description}, step {task.completed}")
+    with _bar(what, SpinnerColumn(), described, TimeElapsedColumn()) as (bars, task):
 
         def show(number: int) -> None:
             bars.update(task, completed=number)
@@ -46,20 +45,31 @@ def steps(what: str) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A sign of life for work that is a single step."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        bars.add_task(what, total=None)
+    with _bar(what, SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()):
         yield
 
 
 def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """A bar over a known number of items."""
-    from rich.console import Console
-    from rich.progress import track
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    described = TextColumn("{task.description}")
+    with _bar(what, described, BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as (bars, task):
+        yield from bars.track(items, total, task)
+
+
+@contextmanager
+def _bar(what: str, *columns: ProgressColumn) -> Iterator[tuple[Progress, TaskID]]:
+    import time
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    began = time.perf_counter()
     console = Console(stderr=True)
-    yield from track(items, what, total, console=console, transient=True, disable=not console.is_terminal)
+    hidden = is_quiet() or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bars:
+        yield bars, bars.add_task(what, total=None)
+    detail(f"{what}: {time.perf_counter() - began:.2f} s")

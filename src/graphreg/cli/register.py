@@ -7,25 +7,35 @@ from typing import Annotated, Any
 
 import typer
 
-# For the bar: of most methods that are not told a number.
-LIKELY_ITERATIONS = 100
+from graphreg.cli.voice import Quiet, Verbose
+
+
+def _methods(incomplete: str) -> list[str]:
+    from graphreg.registration import methods
+
+    return [name for name in methods() if name.startswith(incomplete)]
 
 
 def register(
     source: Annotated[Path, typer.Argument(help="The scan to move.")],
     target: Annotated[Path, typer.Argument(help="The scan to lay it on.")],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Write the 4x4 matrix here: x_target = T x_source.")
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="Write T here, x_target = T x_source: .txt (4x4), .npy, .kitti, .tum or .g2o."
+        ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
+            autocompletion=_methods,
             help="graphreg finds the pose from any start. Others: graphreg-paper, pipl, icp, icp-kp, icp-kn, tricp, "
-            "fricp, gmm, cpd, ecm, fgr, teaser, super4pcs."
+            "fricp, gmm, cpd, ecm, fgr, teaser, super4pcs.",
         ),
     ] = "graphreg",
     init: Annotated[
-        Path | None, typer.Option(help="A file with a 4x4 matrix to start from; graphreg then only refines it.")
+        Path | None,
+        typer.Option(help="A file with a pose to start from, as -o writes it; graphreg then only refines it."),
     ] = None,
     voxel: Annotated[
         float | None, typer.Option(help="Side of a cell, in the unit of the scans; by default one that suits them.")
@@ -47,6 +57,8 @@ def register(
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Write a picture of both scans before and after here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find the rigid motion that lays SOURCE on TARGET, and tell whether it can be trusted.
 
@@ -58,34 +70,29 @@ def register(
       graphreg register source.ply target.ply --report report.html --png before_after.png
       graphreg register a.laz b.laz --save-aligned moved.laz --json
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
+      graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
-    from dataclasses import replace
-
-    import numpy as np
-
+    from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import reading, steps, working
-    from graphreg.errors import FileError
-    from graphreg.files import read_cloud, write
+    from graphreg.cli.voice import detail, tell
+    from graphreg.files import read_cloud
+    from graphreg.files.poses import read_pose, write_poses
     from graphreg.outcomes import Iteration
-    from graphreg.poses import transform
+    from graphreg.poses import move_cloud
     from graphreg.registration import register as find
     from graphreg.reports.html import report as write_report
     from graphreg.reports.pictures import write_png
     from graphreg.reports.scenes import before_and_after
 
+    check_outputs(pose=out, cloud=save_aligned, page=report, picture=png)
     settings = dict(map(_setting, chosen or []))
     named = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
     settings |= {name: value for name, value in named.items() if value is not None}
-    start = None
-    if init is not None:
-        try:
-            start = np.loadtxt(init)
-        except ValueError as problem:
-            raise FileError(init, f"holds no matrix ({problem})") from problem
-    with reading(source.name) as show:
+    start = None if init is None else read_pose(init)
+    with reading(f"reading {source.name}") as show:
         moving = read_cloud(source, progress=show)
-    with reading(target.name) as show:
+    with reading(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
     with steps("registering") as step:
 
@@ -102,10 +109,14 @@ def register(
             callback=watch,
             **settings,
         )
+    for name, cloud in ((source, moving), (target, fixed)):
+        detail(f"{name}: {len(cloud):,} points, {cloud.dropped:,} rows that were not finite")
+    detail(f"settings of {method}: {', '.join(f'{name}={value}' for name, value in result.settings.items())}")
+    detail(f"poses tried: {result.hypotheses:,}; scores of the best: {', '.join(f'{s:.4g}' for s in result.scores)}")
     if out is not None:
-        np.savetxt(out, result.transformation, fmt="%.17g")
+        write_poses(out, result)
     if save_aligned is not None:
-        write(save_aligned, replace(moving, points=transform(result.transformation, moving.points)))
+        write_cloud(save_aligned, move_cloud(result.transformation, moving))
     if report is not None:
         with working(f"writing {report.name}"):
             write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)
@@ -115,14 +126,14 @@ def register(
     if as_json:
         typer.echo(result.to_json())
     else:
-        typer.echo(f"{result.reason} (confidence {result.confidence:.2f})")
-        typer.echo(f"undetermined: {'; '.join(result.undetermined) or 'nothing'}")
-        typer.echo(f"distance to the target: {result.inlier_rmse:.4g}")
+        tell(f"{result.reason} (confidence {result.confidence:.2f})")
+        tell(f"undetermined: {'; '.join(result.undetermined) or 'nothing'}")
+        tell(f"distance to the target: {result.inlier_rmse:.4g}")
         stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
-        typer.echo(f"time: {result.timings['total']:.2f} s ({stages})")
-        typer.echo("x_target = T x_source, T =")
+        tell(f"time: {result.timings['total']:.2f} s ({stages})")
+        tell("x_target = T x_source, T =")
         for row in result.transformation:
-            typer.echo("  " + " ".join(f"{value:15.9f}" for value in row))
+            tell("  " + " ".join(f"{value:15.9f}" for value in row))
     raise typer.Exit(0 if result.success else 1)
 
 

@@ -18,8 +18,9 @@ import os
 from pathlib import Path
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, motion_of, must_be_there, unique
+from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, must_be_there, unique
 from graphreg.errors import FileError
+from graphreg.files.poses import read_pose
 from graphreg.poses import inverse
 
 
@@ -65,5 +66,6 @@ def _scan(scans: Path, name: str) -> Path:
 def _motion(scans: Path, source: str, target: str) -> Floats:
     there, back = (scans / "groundtruth" / f"{a}-{b}.tfm" for a, b in ((source, target), (target, source)))
     if not there.is_file() and back.is_file():
-        return inverse(motion_of(back))
-    return motion_of(must_be_there(there, f"it holds the motion from {source} to {target}"))
+        return inverse(read_pose(back, format="matrix"))
+    must_be_there(there, f"it holds the motion from {source} to {target}")
+    return read_pose(there, format="matrix")

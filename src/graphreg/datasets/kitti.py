@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import ScanFile, as_folder, chosen, must_be_there, poses_by_line, rigid
+from graphreg.datasets.scanfiles import ScanFile, as_folder, chosen, must_be_there, rigid
 from graphreg.errors import FileError, InputError
+from graphreg.files.poses import read_poses
 from graphreg.poses import inverse
 
 
@@ -39,10 +40,10 @@ def scans(folder: str | os.PathLike[str], sequence: str | None = None) -> list[S
         raise InputError(f"sequence: {root} holds no folder sequences to look for {sequence!r} in")
     if (root / "velodyne").is_dir():
         path = _camera_poses_file(root)
-        poses = _velodyne_poses(poses_by_line(path), root / "calib.txt")
+        poses = _velodyne_poses(list(read_poses(path, format="kitti")), root / "calib.txt")
         return _frames(root / "velodyne", path, poses)
     path = _beside(root)
-    return _frames(root, path, poses_by_line(path))
+    return _frames(root, path, list(read_poses(path, format="kitti")))
 
 
 def _sequence(root: Path, sequence: str | None) -> Path:

@@ -14,11 +14,8 @@ from numpy.typing import ArrayLike
 from graphreg.clouds import Floats
 from graphreg.errors import FileError, InputError
 from graphreg.files import read
-from graphreg.files.source import Source
+from graphreg.files.poses import NEARLY_RIGID
 from graphreg.poses import as_pose
-
-# How far R R^T of a published motion may be from the identity: 3DMatch has some whose scale is off by a thousandth.
-NEARLY_RIGID = 2e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,20 +101,3 @@ def rigid(path: Path, matrix: ArrayLike, what: str) -> Floats:
         return as_pose(rows, what, NEARLY_RIGID)
     except InputError as problem:
         raise FileError(path, str(problem)) from problem
-
-
-def motion_of(path: Path) -> Floats:
-    """The motion in a file that holds a 4x4 matrix and nothing else."""
-    with Source(path, None) as source:
-        rows = source.table(4, "ffff", "rows of a 4x4 matrix", comments=True)
-        source.expect_end_of_lines()
-    return rigid(path, rows, "its matrix")
-
-
-def poses_by_line(path: Path) -> list[Floats]:
-    """One pose a line: the twelve numbers of a 3x4 matrix, row by row, as KITTI has them."""
-    with Source(path, None) as source:
-        rows = source.table(-1, "f" * 12, "poses", comments=True)
-        if len(rows) == 0:
-            source.fail("holds no poses")
-    return [rigid(path, row.reshape(3, 4), f"pose {number}") for number, row in enumerate(rows)]

@@ -20,8 +20,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import NEARLY_RIGID, ScanFile, as_folder, chosen, must_be_there, unique
+from graphreg.datasets.scanfiles import ScanFile, as_folder, chosen, must_be_there, unique
 from graphreg.errors import FileError
+from graphreg.files.poses import NEARLY_RIGID
 from graphreg.poses import pose
 
 

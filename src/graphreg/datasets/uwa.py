@@ -17,8 +17,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, motion_of, unique
+from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, unique
 from graphreg.errors import FileError
+from graphreg.files.poses import read_pose
 
 # What the ground truth calls a model, where that is not its file's name.
 MODELS = {
@@ -42,7 +43,7 @@ def pairs(folder: str | os.PathLike[str]) -> list[PairFile]:
         if not dash:
             raise FileError(truth, "should be named after a model and a scene, such as T-rex-rs1.xf")
         ends = _cloud(clouds, truth, MODELS.get(model, model), model), _cloud(clouds, truth, scene)
-        result.append(PairFile(truth.stem, *ends, motion_of(truth)))
+        result.append(PairFile(truth.stem, *ends, read_pose(truth, format="matrix")))
     return result
 
 

@@ -17,9 +17,10 @@ import os
 import re
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, motion_of, unique
+from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, unique
 from graphreg.errors import FileError
 from graphreg.files import formats
+from graphreg.files.poses import read_pose
 
 MOTIONS = ("transformation.txt", "transformation-GT.txt")
 
@@ -45,7 +46,12 @@ def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[Pair
             raise FileError(path, "should be named after a pair of scans, such as 1-2")
         source, target = (int(number) for number in numbers.groups())
         result.append(
-            PairFile(f"{source} to {target}", _scan(place, source), _scan(place, target), motion_of(_file(path)))
+            PairFile(
+                f"{source} to {target}",
+                _scan(place, source),
+                _scan(place, target),
+                read_pose(_file(path), format="matrix"),
+            )
         )
     if not result:
         raise FileError(truths, "holds no pairs (folders such as 1-2)")

@@ -13,10 +13,10 @@ import numpy as np
 
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import FileError
-from graphreg.files.sink import replacing
-from graphreg.files.source import Progress, Source
+from graphreg.files.sink import check_place, left_out, replacing
+from graphreg.files.source import Progress, Source, library
 
-__all__ = ["Format", "Progress", "formats", "read", "read_cloud", "write"]
+__all__ = ["Format", "Progress", "check_writable", "formats", "read", "read_cloud", "write"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ _FORMATS: dict[str, tuple[Format, str, str]] = {
     ".off": (Format("OFF, the vertices"), "off.read", "off.write"),
     ".bin": (Format("KITTI velodyne frame, single precision"), "kitti.read", "kitti.write"),
 }
+# extra -> the library that it installs, and what this is for
+_LIBRARIES = {"las": ("laspy", "LAS and LAZ"), "e57": ("pye57", "E57")}
 
 
 def formats() -> dict[str, Format]:
@@ -87,7 +89,7 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
         return cast(Cloud, _function(reader)(source))
 
 
-def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | None = None) -> None:
+def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | None = None) -> tuple[str, ...]:
     """Write points to a file that appears only when it is whole: on any failure an old file stays as it was.
 
     path       its suffix says the format, see `formats`
@@ -96,14 +98,28 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
 
     The attributes of a Cloud are written to .ply, .pcd, .las, .laz, .npz and .csv as far as the format holds
     such values; to .bin reflectance alone; to the others none. Points that are not finite are left out.
+
+    Returns the names of the attributes that were left out.
     """
     path = Path(path)
-    format, _, writer = _format(path)
-    if not format.writes:
-        raise FileError(path, f"{path.suffix.lower()} files can be read, but not written")
+    _, _, writer = _format(path)
+    check_writable(path)
     cloud = as_cloud(points)
     with replacing(path, progress) as sink, np.errstate(all="ignore"):
         _function(writer)(sink, cloud)
+        return left_out(cloud, sink.held)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse what `write` could not write to, before the work that leads there is done."""
+    format, _, _ = _format(path)
+    suffix = path.suffix.lower()
+    if not format.writes:
+        raise FileError(path, f"{suffix} files can be read, but not written")
+    if format.extra is not None:
+        name, what = _LIBRARIES[format.extra]
+        library(name, f"writing {what} files", format.extra)
+    check_place(path)
 
 
 def _format(path: Path) -> tuple[Format, str, str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
 from graphreg.errors import InputError
-from graphreg.files.sink import Sink
+from graphreg.files.sink import Sink, in_file
 from graphreg.files.source import Source, guarded
 
 LONGEST_HEADER = 10_000
@@ -23,7 +23,12 @@ Take = Callable[[int], bytes]
 
 def read_npy(source: Source) -> Cloud:
     """An (N, 3) array; one with more columns, called column_3, ...; or a structured one with x, y, z."""
-    return _cloud(source, _array(source, lambda size: source.take(size, "bytes"), source.size), {})
+    return _cloud(source, array_of(source), {})
+
+
+def array_of(source: Source) -> NDArray[Any]:
+    """The one array that a .npy file is."""
+    return _array(source, lambda size: source.take(size, "bytes"), source.size)
 
 
 def read_npz(source: Source) -> Cloud:
@@ -118,6 +123,7 @@ def write_npz(sink: Sink, cloud: Cloud) -> None:
     with zipfile.ZipFile(sink.file, "w") as archive:
         for name, values in {**cloud.attributes, "points": cloud.points}.items():
             if not values.dtype.hasobject:
+                sink.held.add(in_file(name))
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, values, allow_pickle=False)
     for _ in sink.parts(cloud):

@@ -27,6 +27,8 @@ def write(sink: Sink, cloud: Cloud) -> None:
     extent = float(np.ptp(cloud.points, axis=0).max())
     if len(cloud) > 1 and rounding > LARGEST_ROUNDING * extent:
         raise InputError(f"points: so far from the origin .bin rounds them by {rounding:.2g}; shift them or write .ply")
+    if "reflectance" in cloud.attributes:
+        sink.held.add("reflectance")
     reflectance = np.asarray(cloud.attributes.get("reflectance", np.zeros(len(cloud)))).reshape(len(cloud), -1)[:, 0]
     for part in sink.parts(cloud):
         records = np.empty((part.stop - part.start, 4), "<f4")

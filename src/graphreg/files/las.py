@@ -103,6 +103,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
             header.add_extra_dim(laspy.ExtraBytesParams(name, extra[name].dtype))
         else:
             del extra[name]
+    sink.held.update(extra)
     try:
         with laspy.open(
             sink.file,

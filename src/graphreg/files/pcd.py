@@ -138,6 +138,7 @@ def _read_compressed(source: Source, fields: Fields, count: int, width: int) -> 
 def write(sink: Sink, cloud: Cloud) -> None:
     """Binary; x y z are double (F 8). An attribute of several numbers a point is one field with a COUNT."""
     fields = columns(cloud)
+    sink.held.update(fields)
     layout = [(axis, np.dtype("<f8"), 1) for axis in "xyz"]
     layout += [(name, values.dtype, values.shape[1]) for name, values in fields.items()]
     header = {

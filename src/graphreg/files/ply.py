@@ -155,6 +155,7 @@ def _read_binary(source: Source, elements: list[Element], order: str) -> dict[st
 def write(sink: Sink, cloud: Cloud) -> None:
     """Binary, little-endian; x y z are double."""
     extra = {name: held for name, values in flat_columns(cloud).items() if (held := _hold(values)) is not None}
+    sink.held.update(extra)
     dtype = np.dtype(
         [(axis, "<f8") for axis in "xyz"] + [(name, "<" + values.dtype.str[1:]) for name, values in extra.items()]
     )

@@ -7,7 +7,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ from graphreg.files.source import CHUNK, Progress
 
 
 class Sink:
-    """A new file, open for writing. Its `path` is not yet the one that the user gave, its `suffix` is."""
+    """A new file, open for writing. Its `path` is not yet the one that the user gave, its `suffix` is.
+
+    held  the attributes that the writer has put in, by the names they have in the file
+    """
 
     def __init__(self, path: Path, suffix: str, progress: Progress | None) -> None:
         self.path = path
         self.suffix = suffix
         self.file = open(path, "xb")  # noqa: SIM115 (closed by `replacing`)
+        self.held: set[str] = set()
         self._progress = progress
 
     def parts(self, cloud: Cloud, most: int | None = None) -> Iterator[slice]:
@@ -38,21 +42,31 @@ class Sink:
                 self._progress(part.stop * width, len(cloud) * width)
 
 
+def check_place(path: Path) -> Path:
+    """Where a file would be written, links followed; an error says why none can be."""
+    if path.is_dir():
+        raise FileError(path, "is a folder, not a file")
+    if path.exists() and not path.is_file():
+        raise FileError(path, "is not a regular file, so it cannot be replaced")
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent} to write it to", str(path))
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "is write-protected, so it cannot be replaced", str(path))
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"the folder {path.parent} is write-protected", str(path))
+    return target
+
+
 @contextlib.contextmanager
 def replacing(path: Path, progress: Progress | None) -> Iterator[Sink]:
     """A temporary file beside `path`, which becomes it at the end of the block.
 
     Whatever goes wrong before (a full disk, Ctrl-C), the old file stays and the temporary one is removed.
     """
-    if path.is_dir():
-        raise FileError(path, "is a folder, not a file")
-    if path.exists() and not path.is_file():
-        raise FileError(path, "is not a regular file, so it cannot be replaced")
-    target = Path(os.path.realpath(path))
+    target = check_place(path)
     temporary = target.with_name(f".graphreg-{secrets.token_hex(8)}.tmp")
     try:
-        if target.exists() and not os.access(target, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         sink = Sink(temporary, path.suffix.lower(), progress)
         try:
             with sink.file:
@@ -83,7 +97,7 @@ def columns(cloud: Cloud) -> dict[str, NDArray[Any]]:
         if values.dtype.kind in "biuf" and values.size:
             dtype = {"b": "<u1", "f": "<f4" if values.dtype.itemsize <= 4 else "<f8"}.get(values.dtype.kind)
             table = values.reshape(len(cloud), -1).astype(dtype or values.dtype.newbyteorder("<"), copy=False)
-            _add(result, "_".join(str(name).split()), table)
+            _add(result, in_file(name), table)
     return result
 
 
@@ -94,6 +108,16 @@ def flat_columns(cloud: Cloud) -> dict[str, NDArray[Any]]:
         for i in range(values.shape[1]):
             _add(result, name if values.shape[1] == 1 else f"{name}_{i}", values[:, i])
     return result
+
+
+def left_out(cloud: Cloud, held: Collection[str]) -> tuple[str, ...]:
+    """The attributes of which a file holds nothing, given the names of what it holds."""
+    return tuple(str(name) for name in cloud.attributes if not {(word := in_file(name)), f"{word}_0"} & set(held))
+
+
+def in_file(name: str) -> str:
+    """A name without blanks."""
+    return "_".join(str(name).split())
 
 
 def _add(result: dict[str, NDArray[Any]], name: str, values: NDArray[Any]) -> None:

@@ -117,6 +117,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
 def write_csv(sink: Sink, cloud: Cloud) -> None:
     """A header line, then x,y,z and the attributes. Reading gives all of them as float64."""
     extra = flat_columns(cloud)
+    sink.held.update(extra)
     names = ["x", "y", "z", *(re.sub("[,;\"']", "_", name) for name in extra)]
     sink.file.write((",".join(names) + "\n").encode())
     write_lines(sink, cloud, ",".join(["{!r}"] * len(names)), list(extra.values()))

@@ -196,9 +196,7 @@ def before_and_after(
 def picture_of(result: Result, source: Sample, target: Sample, size: tuple[int, int]) -> Image:
     from graphreg.reports.pictures import BLUE, ORANGE, Camera, panels
 
-    right, up, viewer = standpoint(target)
-    # The picture's camera looks along +y, with x to the right and z up.
-    turn = np.stack([right, -viewer, up])
+    turn = _into_picture(target)
     unit = max(source.radius, target.radius)
     moving, fixed = (_for_picture(sample) / unit for sample in (source, target))
     scenes = []
@@ -208,6 +206,24 @@ def picture_of(result: Result, source: Sample, target: Sample, size: tuple[int, 
         scenes.append([(moved @ turn.T, BLUE), (fixed @ turn.T, ORANGE)])
     captions = ["before: source blue, target orange", "after"]
     return panels(scenes, captions, Camera(azimuth=0, elevation=0), size)
+
+
+def preview(cloud: Any, size: tuple[int, int] = (1000, 750), threads: int | None = None) -> Image:
+    """One cloud, coloured by its height in the picture: (height, width, 3) uint8, drawn without a display.
+
+    What lies far off any surface, or far out, is left out.
+    """
+    from graphreg.reports.pictures import Camera, colour_map, render
+
+    sample = sample_of(cloud, "cloud", thread_count(threads))
+    points = (_for_picture(sample) / sample.radius) @ _into_picture(sample).T
+    return render([(points, colour_map(points[:, 2]))], Camera(azimuth=0, elevation=0), size)
+
+
+def _into_picture(sample: Sample) -> Floats:
+    """(3, 3): the rotation after which a picture's camera, which looks along +y with z up, stands at `standpoint`."""
+    right, up, viewer = standpoint(sample)
+    return np.stack([right, -viewer, up])
 
 
 def _for_picture(sample: Sample) -> Floats:

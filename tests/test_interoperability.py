@@ -1,0 +1,233 @@
+"""Clouds of other libraries go in as they are, and results go out; the libraries themselves are not imported.
+
+The stand-ins behave like the objects of Open3D, trimesh and torch in what is asked of them. Where these libraries are
+installed, the real ones are tested too.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import graphreg
+from graphreg.clouds import as_cloud
+from graphreg.poses import as_pose
+
+POINTS = np.random.default_rng(0).normal(size=(300, 3)).round(3)
+
+
+class Vector:
+    """Open3D's Vector3dVector: numpy reads it through __array__; rows by number as well."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._values, dtype)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class CoreTensor:
+    """Open3D's tensor: no __array__, and as a sequence it is one of tensors without end."""
+
+    def __init__(self, values: NDArray[Any], device: str = "CPU:0") -> None:
+        self._values, self._device = values, device
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, row: Any) -> CoreTensor:
+        return CoreTensor(self._values[row], self._device)
+
+    def cpu(self) -> CoreTensor:
+        return CoreTensor(self._values)
+
+    def numpy(self) -> NDArray[Any]:
+        if self._device != "CPU:0":
+            raise RuntimeError("Can only convert CPU Tensor to numpy.")
+        return self._values
+
+
+class TensorMap(dict[str, CoreTensor]):
+    pass
+
+
+class LegacyCloud:
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.points = Vector(values)
+
+
+class TensorCloud:
+    def __init__(self, values: NDArray[Any], device: str = "CPU:0") -> None:
+        self.point = TensorMap(positions=CoreTensor(values, device))
+
+
+class TensorMesh:
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.vertex = TensorMap(positions=CoreTensor(values))
+
+
+class Mesh:
+    """trimesh's Trimesh and PointCloud, and Open3D's mesh."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.vertices = values
+
+
+class TorchTensor:
+    """torch's tensor: refuses to be an array while it records gradients or lies on another device."""
+
+    def __init__(self, values: NDArray[Any], requires_grad: bool = False, device: str = "cpu") -> None:
+        self._values, self.requires_grad, self.device = values, requires_grad, device
+
+    def detach(self) -> TorchTensor:
+        return TorchTensor(self._values, False, self.device)
+
+    def cpu(self) -> TorchTensor:
+        return TorchTensor(self._values, self.requires_grad)
+
+    def numpy(self) -> NDArray[Any]:
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.device != "cpu":
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy.")
+        return self._values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.numpy()
+
+
+class Exchanged:
+    """What can only be had through DLPack."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._values.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self._values.__dlpack_device__()
+
+
+class Elsewhere(Exchanged):
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("the data are on device 2")
+
+
+STAND_INS = [
+    LegacyCloud(POINTS),
+    TensorCloud(POINTS),
+    TensorCloud(POINTS, "CUDA:0"),
+    TensorMesh(POINTS),
+    Mesh(POINTS),
+    CoreTensor(POINTS),
+    TorchTensor(POINTS),
+    TorchTensor(POINTS, requires_grad=True),
+    TorchTensor(POINTS, True, "cuda:0"),
+    Exchanged(POINTS),
+]
+
+
+@pytest.mark.parametrize("given", STAND_INS, ids=lambda given: type(given).__name__)
+def test_points_of_others(given: Any) -> None:
+    assert np.array_equal(as_cloud(given).points, POINTS)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            Elsewhere(POINTS),
+            r"source: expected .*, got Elsewhere, which numpy cannot read \(the data are on device 2\)",
+        ),
+        (Mesh(POINTS[:, :2]), r"source: expected shape \(N, 3\), got \(300, 2\)"),
+        (TensorCloud(POINTS.astype(complex)), "source: expected real numbers"),
+        (object(), "source: expected real numbers, got an array of dtype object"),
+    ],
+)
+def test_what_holds_no_points_is_named(given: Any, told: str) -> None:
+    with pytest.raises(graphreg.InputError, match=told):
+        graphreg.register(given, POINTS)
+
+
+def test_a_cloud_without_positions_is_named() -> None:
+    empty = TensorCloud(POINTS)
+    del empty.point["positions"]
+    with pytest.raises(graphreg.InputError, match="source: expected"):
+        graphreg.register(empty, POINTS)
+
+
+def test_every_door_takes_them() -> None:
+    given = TorchTensor(POINTS, requires_grad=True)
+    assert np.array_equal(graphreg.intensity(given), graphreg.intensity(POINTS))
+    assert np.array_equal(graphreg.normals(given), graphreg.normals(POINTS))
+    start = TorchTensor(np.eye(4), requires_grad=True)
+    weights = TorchTensor(np.ones(300), requires_grad=True)
+    plain = graphreg.register(POINTS, POINTS, init=np.eye(4), weights=np.ones(300))
+    result = graphreg.register(given, TensorCloud(POINTS), init=start, weights=weights)
+    assert np.array_equal(result.transformation, plain.transformation)
+
+
+def test_a_result_is_its_matrix_to_numpy() -> None:
+    result = graphreg.register(POINTS, POINTS, method="icp")
+    matrix = np.asarray(result)
+    assert matrix.dtype == np.float64
+    assert np.array_equal(matrix, result.transformation)
+    assert np.asarray(result, np.float32).dtype == np.float32
+    matrix[:] = 0
+    assert result.transformation[3, 3] == 1
+    assert np.array_equal(as_pose(result)[3], [0, 0, 0, 1])
+    again = graphreg.register(POINTS, POINTS, method="icp", init=result)
+    assert np.allclose(again, result, rtol=0, atol=1e-9)
+
+
+def test_nothing_of_others_is_imported() -> None:
+    script = (
+        "import graphreg, sys; graphreg.register([[i % 7, i % 5, i % 3] for i in range(60)], [[i % 7, i % 5, i % 3] "
+    )
+    script += "for i in range(60)], method='icp'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"open3d", "trimesh", "torch"} & set(loaded)
+
+
+def test_trimesh() -> None:
+    trimesh = pytest.importorskip("trimesh")
+    box = trimesh.creation.box()
+    assert np.array_equal(as_cloud(box).points, box.vertices)
+    cloud = trimesh.PointCloud(POINTS)
+    assert np.array_equal(as_cloud(cloud).points, POINTS)
+    result = graphreg.register(cloud, cloud, method="icp")
+    cloud.apply_transform(result.transformation)
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch")
+    for tensor in (torch.tensor(POINTS), torch.tensor(POINTS, requires_grad=True)):
+        assert np.array_equal(as_cloud(tensor).points, POINTS)
+    result = graphreg.register(POINTS, POINTS, method="icp")
+    assert torch.as_tensor(np.asarray(result)).tolist() == result.transformation.tolist()
+
+
+def test_open3d() -> None:
+    open3d = pytest.importorskip("open3d")
+    legacy = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(POINTS))
+    tensor = open3d.t.geometry.PointCloud(open3d.core.Tensor(POINTS))
+    box = open3d.geometry.TriangleMesh.create_box()
+    boxes = (box, open3d.t.geometry.TriangleMesh.from_legacy(box))
+    for cloud in (legacy, tensor, tensor.point.positions):
+        assert np.array_equal(as_cloud(cloud).points, POINTS)
+    for mesh in boxes:
+        assert np.array_equal(as_cloud(mesh).points, np.asarray(box.vertices))
+    with pytest.raises(graphreg.InputError, match="source: expected"):
+        graphreg.register(open3d.t.geometry.PointCloud(), POINTS)
+    result = graphreg.register(legacy, tensor, method="icp")
+    legacy.transform(result.transformation)
+    tensor.transform(np.asarray(result))
