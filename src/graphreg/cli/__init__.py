@@ -16,6 +16,7 @@ from graphreg.cli.clean import clean
 from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.register import register
+from graphreg.cli.view import view
 
 app = typer.Typer(
     help="Point-cloud registration by graph signal processing and rigid-body dynamics.",
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(register)
+app.command()(view)
 app.command()(clean)
 app.command()(demo)
 app.command()(bench)
