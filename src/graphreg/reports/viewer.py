@@ -12,9 +12,11 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError, MissingExtraError
+from graphreg.outcomes import Iteration
 from graphreg.poses import nearest_rotation, pose
 from graphreg.registration import Result, methods
 from graphreg.reports.live import USUAL_PACE, Choice, Live, Moment, State, cool_down_rate
@@ -33,6 +35,8 @@ PORTS = range(8080, 8180)
 BETWEEN_DRAWINGS, PATIENCE = 1 / 30, 0.5
 # Of the usual distance between points, and at least of the larger cloud's radius.
 POINT_SIZE, LEAST_POINT_SIZE = 0.7, 0.004
+# Of the full colour, where the surface is seen edge on.
+DARKEST = 0.6
 FIELD_OF_VIEW = 0.8
 # Of the distance at which both clouds just fit.
 STEP_BACK = 1.1
@@ -109,7 +113,7 @@ class Viewer:
             scene.add_point_cloud(
                 name,
                 (sample.points - sample.centre) / self._unit,
-                np.array(colour),
+                _shaded(sample, colour),
                 point_size=max(POINT_SIZE * sample.spacing / self._unit, LEAST_POINT_SIZE),
                 point_shape="circle",
                 precision="float32",
@@ -168,12 +172,14 @@ class Viewer:
     def _add_findings(self) -> None:
         gui = self._server.gui
         self._findings = gui.add_html("")
+        self._charted: tuple[Iteration, ...] = ()
         self._energies = gui.add_uplot(
             (np.zeros(0), np.zeros(0)),
             ({"label": "step"}, {"label": "energy", "stroke": GOOD, "width": 2}),
             scales={"x": {"time": False}},
             legend={"show": False},
-            height=130,
+            title="energy over the steps",
+            height=150,
             visible=False,
         )
         self._write = gui.add_button(
@@ -241,10 +247,16 @@ class Viewer:
             if moment.result is None:
                 self._written.content = ""
             self._findings.content = self._told(moment)
-            self._energies.visible = len(moment.steps) > 1
-            if self._energies.visible:
-                numbers, energies = zip(*((float(now.number), now.energy) for now in moment.steps), strict=True)
-                self._energies.data = (np.array(numbers), np.array(energies))
+            self._chart(moment.steps)
+
+    def _chart(self, steps: tuple[Iteration, ...]) -> None:
+        self._energies.visible = len(steps) > 1
+        if len(steps) > 1 and steps is not self._charted:
+            self._charted = steps
+            self._energies.data = (
+                np.array([now.number for now in steps], float),
+                np.array([now.energy for now in steps], float),
+            )
 
     def _told(self, moment: Moment) -> str:
         lines = [_headline(moment)]
@@ -277,6 +289,12 @@ def free_port(host: str, port: int | None) -> int:
             refused = problem
     asked = f"any port from {PORTS[0]} to {PORTS[-1]}" if port is None else f"port {port}"
     raise InputError(f"host, port: cannot listen at {host!r} on {asked} ({refused})")
+
+
+def _shaded(sample: Sample, colour: tuple[float, float, float]) -> NDArray[np.uint8]:
+    """(N, 3): lighter where the surface faces those who see most of it, so that its shape shows."""
+    facing = np.abs(sample.normal @ standpoint(sample)[2])
+    return np.asarray(255 * np.outer(DARKEST + (1 - DARKEST) * facing, colour), np.uint8)
 
 
 def _set(control: Any, value: Any) -> None:
