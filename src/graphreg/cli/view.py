@@ -41,9 +41,11 @@ def view(
       graphreg view source.ply target.ply --no-browser --port 9000
       graphreg view a.laz b.laz -o T.txt --save-aligned moved.laz
     """
+    import contextlib
+
     from graphreg.cli.progress import reading, working
     from graphreg.files import read_cloud
-    from graphreg.reports.live import Live, free_names, save
+    from graphreg.reports.live import Live, State, free_names, save
     from graphreg.reports.scenes import samples_of
     from graphreg.reports.viewer import Viewer, free_port
 
@@ -65,12 +67,14 @@ def view(
     viewer = Viewer(live, samples, write_result, (source.name, target.name), host, port)
     try:
         _announce(host, viewer.port, browser)
-        viewer.run()
-    except KeyboardInterrupt:
-        typer.echo("ended")
+        with contextlib.suppress(KeyboardInterrupt):
+            viewer.run()
+        typer.echo("ending, after the step that is being taken" if live.moment.state is State.RUNNING else "ended")
     finally:
-        live.close()
-        viewer.close()
+        try:
+            live.close()
+        finally:
+            viewer.close()
 
 
 def _announce(host: str, port: int, browser: bool) -> None:
@@ -80,17 +84,16 @@ def _announce(host: str, port: int, browser: bool) -> None:
 
     everywhere, loopback = host in ("0.0.0.0", "::"), host in ("127.0.0.1", "::1", "localhost")
     name = socket.gethostname() if everywhere else f"[{host}]" if ":" in host else host
-    typer.echo(f"open http://{name}:{port} in a browser; Ctrl-C ends it")
+    screen = _has_screen()
+    lines = [f"open http://{name}:{port} in a browser; Ctrl-C ends it"]
     if not loopback:
-        typer.echo("anyone who can reach this address can look at the scans and use the controls")
-    if _has_screen():
-        if browser:
-            webbrowser.open(f"http://{'localhost' if everywhere else name}:{port}")
-    elif loopback:
-        typer.echo(
-            "from another machine, tunnel to it first, from there:\n"
-            f"  ssh -L {port}:{name}:{port} {_user()}@{socket.gethostname()}"
-        )
+        lines.append("anyone who can reach this address can look at the scans and use the controls")
+    elif not screen:
+        lines.append("from another machine, tunnel to it first, from there:")
+        lines.append(f"  ssh -L {port}:{name}:{port} {_user()}@{socket.gethostname()}")
+    typer.echo("\n".join(lines))
+    if screen and browser:
+        webbrowser.open(f"http://{'localhost' if everywhere else name}:{port}")
 
 
 def _has_screen() -> bool:

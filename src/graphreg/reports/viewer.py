@@ -172,6 +172,11 @@ class Viewer:
     def _add_findings(self) -> None:
         gui = self._server.gui
         self._findings = gui.add_html("")
+        self._write = gui.add_button(
+            "Save", icon=Icon.DEVICE_FLOPPY, color="gray", hint="The matrix and the moved source"
+        )
+        self._written = gui.add_html("")
+        self._write.on_click(lambda _: self._save_result())
         self._charted: tuple[Iteration, ...] = ()
         self._energies = gui.add_uplot(
             (np.zeros(0), np.zeros(0)),
@@ -182,11 +187,6 @@ class Viewer:
             height=150,
             visible=False,
         )
-        self._write = gui.add_button(
-            "Save", icon=Icon.DEVICE_FLOPPY, color="gray", hint="The matrix and the moved source"
-        )
-        self._written = gui.add_html("")
-        self._write.on_click(lambda _: self._save_result())
 
     def _choice(self) -> Choice:
         method = self._method.value
