@@ -38,8 +38,8 @@ POINT_SIZE, LEAST_POINT_SIZE = 0.7, 0.004
 # Of the full colour, where the surface is seen edge on.
 DARKEST = 0.6
 FIELD_OF_VIEW = 0.8
-# Of the distance at which both clouds just fit.
-STEP_BACK = 1.1
+# Of the distance at which balls about both clouds just fit; few clouds fill theirs.
+STEP_BACK = 0.85
 HANDLE_SIZE = 0.8
 AS_READ, AS_STARTED = "as read", "as started"
 GOOD, BAD, PLAIN = "#1a7f37", "#b42318", "inherit"
