@@ -97,10 +97,11 @@ class Browser:
         self._scripts = on
         self._tell("Emulation.setScriptExecutionDisabled", value=not on)
 
-    def open(self, path: Path) -> None:
+    def open(self, page: Path | str) -> None:
+        """A file, or an address."""
         self.complaints.clear()
         self.requests.clear()
-        told = self._tell("Page.navigate", url=path.resolve().as_uri())
+        told = self._tell("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         assert "errorText" not in told, told["errorText"]
         deadline = time.monotonic() + PATIENCE
         while self._ask("document.readyState") != "complete":

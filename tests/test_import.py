@@ -12,7 +12,7 @@ import graphreg
 def test_import_leaves_heavy_libraries_alone() -> None:
     script = "import graphreg, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"scipy", "typer", "rich", "laspy", "pye57", "matplotlib", "open3d", "pandas"}
+    heavy = {"scipy", "typer", "rich", "laspy", "pye57", "matplotlib", "open3d", "pandas", "viser"}
     assert not heavy & {name.split(".")[0] for name in loaded}
 
 

@@ -28,7 +28,7 @@ def spoilt() -> tuple[np.ndarray, np.ndarray]:
 def test_help_names_every_command(tmp_path: Path) -> None:
     done = graphreg_command("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for command in ("register", "clean", "demo", "bench", "data"):
+    for command in ("register", "clean", "demo", "bench", "data", "view"):
         assert command in done.stdout
         assert graphreg_command(command, "--help", cwd=tmp_path).returncode == 0
 

@@ -26,7 +26,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 FENCE = re.compile(r" *```(\w*)\n(.*?)\n *```", re.DOTALL)
 MARKS = re.compile(r"(?: *<!-- (?:[^\n]*) -->\n)*\Z")
 # In --help these stand beside those that are run.
-NOT_RUN = {"graphreg data get": "a download", "graphreg bench": "minutes; tests/bench measures on less"}
+NOT_RUN = {
+    "graphreg data get": "a download",
+    "graphreg bench": "minutes; tests/bench measures on less",
+    "graphreg view": "stays until it is stopped; tests/reports drives it",
+}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
 from graphreg.cli.register import register
+from graphreg.cli.view import view
 
 app = typer.Typer(
     help="""Point-cloud registration by graph signal processing and rigid-body dynamics.
@@ -37,6 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(register)
+app.command()(view)
 app.command()(info)
 app.command()(clean)
 app.command()(apply)
