@@ -215,11 +215,12 @@ def _alone(cells: Cells, kept: Mask) -> float:
 
 def _one_by_one(cloud: Drawn, k: int, alpha: float, threads: int) -> Drawn:
     """A cloud without the points that the X84 rule drops by their own response."""
-    response = response_of(neighbour_graph(cloud.points, k, threads))
-    kept = response <= highest_response(response, alpha, cloud.rounding)
-    if np.count_nonzero(kept) <= k:
-        raise InputError(f"{cloud.name}: no surface stands out among its points")
-    return cloud.only(kept)
+    if len(cloud.points) > k:
+        response = response_of(neighbour_graph(cloud.points, k, threads))
+        kept = response <= highest_response(response, alpha, cloud.rounding)
+        if np.count_nonzero(kept) > k:
+            return cloud.only(kept)
+    raise InputError(f"{cloud.name}: no surface stands out among its points")
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:

@@ -170,5 +170,5 @@ def test_files_appear_whole(tmp_path: Path) -> None:
     write_svg(path, text)
     assert path.read_text(encoding="utf-8") == text
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(OSError, match="not written"):
+    with pytest.raises(OSError, match="there is no folder"):
         write_svg(tmp_path / "missing" / "chart.svg", text)
