@@ -29,9 +29,14 @@ left_out = comparison.left_out
 
 
 def jobs(
-    data: Path | None, quick: bool = False, starts: int | None = None, pairs: str | None = None, peers: bool = True
+    data: Path | None,
+    quick: bool = False,
+    starts: int | None = None,
+    pairs: str | None = None,
+    methods: str | None = None,
+    peers: bool = True,
 ) -> list[Run]:
-    names = [OURS, *(name for name in methods_of(None, peers) if name in PEERS)]
+    names = [name for name in methods_of(methods, peers) if methods or name in (OURS, *PEERS)]
     kinds = chosen(kinds_of(data), pairs or (QUICK_PAIRS if quick else "*"))
     return [
         Run(pair, name, spoiling=spoiling, points=points_of(pair, quick), start=start)
