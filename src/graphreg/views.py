@@ -31,9 +31,10 @@ MOST_ALONE = 0.2
 # A point that has a cell of so many fine ones along each side for itself is a stray. There are many if they are the
 # first share of all; if they are the second, cells are too small to tell.
 STRAY, MANY_STRAYS, MOST_STRAYS = 4.0, 0.05, 0.9
+# Rows that are enough to tell a median or an axis by.
 SAMPLE = 5_000
 # Where the response is spread this much wider than its lowest tenth, that spread is the outliers', not the surface's;
-# on surfaces it is about so many times the lowest tenth. (Scans of all kinds: 1 to 14. Most points outliers: 150 up.)
+# on surfaces it is about so many times the lowest tenth.
 WIDEST_SPREAD, USUAL_SPREAD = 40.0, 3.0
 
 T = TypeVar("T")
@@ -119,7 +120,7 @@ def drawn(
 
 
 def some_of(values: Floats) -> Floats:
-    """Enough of the rows to tell a median or an axis by."""
+    """Some of the rows, evenly spread."""
     return values[:: -(-len(values) // SAMPLE)]
 
 

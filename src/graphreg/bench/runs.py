@@ -1,7 +1,7 @@
 """Runs that can be stopped at any moment and gone on with: a log beside the results, a line for each job done.
 
 A line holds what was to be done and what was measured, and is on the disk before the next job begins. Above the lines
-of a session stands one with what they depend on beside the job: versions, machine, code. A job that is there is not
+of a run stands one with what they depend on beside the job: versions, machine, code. A job that is there is not
 done again, unless something of this has changed.
 """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_POINTS, MOST_IN_PICTURE = 120_000, 30_000
 # The graph needs three points at the least.
 LEAST_POINTS = 3
-# X84's limit for what is left out of pictures. Of five clean scans it kept 92 to 99 %, of Gaussian outliers 1 %.
+# X84's limit for what is left out of pictures: the usual one also drops the rims of a scan, which are missed there.
 LOOSE_ALPHA = 80.0
 # The share of the points on surfaces that lies within the radius. Points that are this many radii off are not shown:
 # one stray point would leave no room for the rest.
