@@ -131,6 +131,14 @@ def _points_of(value: Any) -> Any:
     return value
 
 
+def rows_drawn(count: int, most: int, seed: int = 0) -> NDArray[np.int64]:
+    """At most so many of `count` rows, drawn at random, ascending: one of each run, so that nothing is sorted."""
+    if count <= most:
+        return np.arange(count)
+    runs = np.arange(most + 1) * count // most
+    return runs[:-1] + (np.random.default_rng(seed).random(most) * np.diff(runs)).astype(np.int64)
+
+
 def _as_numbers(value: Any, name: str) -> Floats:
     value = _points_of(value)
     if isinstance(value, (str, bytes, dict, set)) or value is None or callable(value):

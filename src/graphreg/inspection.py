@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg import _core
-from graphreg.clouds import Cloud, Floats, as_cloud, extent
+from graphreg.clouds import Cloud, Floats, as_cloud, extent, rows_drawn
 from graphreg.threads import thread_count
 
 # Distances to neighbours are measured at so many points, drawn from all.
@@ -24,8 +24,6 @@ THINS_OUT, THINS_OUT_MUCH = 0.5, 0.8
 ONE_SIDED = 0.55
 # Shortest side over longest: a drive is flatter than what a tripod sees, and that is flatter than most objects.
 FLAT, LOW = 0.25, 0.4
-# A direction that no grid of points has.
-SLANTED = (0.7548776662466927, 0.5698402909980532)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def inspect(cloud: Any, threads: int | None = None) -> Inspection:
     return Inspection(
         points=len(held),
         not_finite=held.dropped,
-        duplicates=_duplicates(held.points),
+        duplicates=len(held.points) - len(_core.distinct(held.points)),
         low=tuple(low),
         high=tuple(high),
         size=tuple(end - start for start, end in zip(low, high, strict=True)),
@@ -149,20 +147,7 @@ def _density(points: Floats, threads: int) -> tuple[float, float]:
 
 
 def _drawn(points: Floats) -> Floats:
-    if len(points) <= MOST_MEASURED:
-        return points
-    rows = np.random.default_rng(0).choice(len(points), MOST_MEASURED, replace=False)
-    return np.ascontiguousarray(points[np.sort(rows)])
-
-
-def _duplicates(points: Floats) -> int:
-    # Points in one place have the same number here, and few others do: sorting rows takes ten times as long.
-    key = points[:, 0] + SLANTED[0] * points[:, 1] + SLANTED[1] * points[:, 2]
-    order = np.argsort(key)
-    same = np.diff(key[order]) == 0
-    alike = points[order[np.append(same, False) | np.append(False, same)]]
-    rows = alike[np.lexsort(alike.T)]
-    return int(np.count_nonzero((rows[1:] == rows[:-1]).all(axis=1)))
+    return points[rows_drawn(len(points), MOST_MEASURED)]
 
 
 def _attribute(values: NDArray[Any]) -> Attribute:

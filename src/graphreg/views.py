@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from graphreg import _core
-from graphreg.clouds import Floats, Mask
+from graphreg.clouds import Floats, Mask, rows_drawn
 from graphreg.errors import InputError
 from graphreg.graphs import neighbour_graph
 from graphreg.poses import inverse, own_frame, pose, transform
@@ -103,9 +103,7 @@ def drawn(
     home  the motion into the frame that they are seen in, by default to their centroid and principal axes
     """
     if len(points) > most:
-        # One of each run of rows: their order stays, and nothing has to be sorted.
-        runs = np.arange(most + 1) * len(points) // most
-        chosen = runs[:-1] + (np.random.default_rng(seed).random(most) * np.diff(runs)).astype(np.int64)
+        chosen = rows_drawn(len(points), most, seed)
         points, weights = points[chosen], None if weights is None else weights[chosen]
     once = _core.distinct(np.ascontiguousarray(points))
     if len(once) < len(points):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphreg import _core
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Floats, as_cloud, rows_drawn
 from graphreg.engine import Settings
 from graphreg.errors import InputError
 from graphreg.graphs import neighbour_graph
@@ -112,9 +112,7 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
 
 def drawn(points: Floats, most: int) -> Floats:
     """At most so many of the points, drawn at random: every n-th would show stripes, as scans come in rows."""
-    if len(points) <= most:
-        return points
-    return points[np.sort(np.random.default_rng(0).choice(len(points), most, replace=False))]
+    return points[rows_drawn(len(points), most)]
 
 
 def distances(sample: Sample, other: Sample, motion: Floats, threads: int = 1) -> Floats:
