@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphreg
-from drawn import make_motion
+from drawn import make_motion, scanned_twice
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error, rmsd
 from graphreg.outcomes import Iteration
@@ -218,3 +218,43 @@ def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
             graphreg.register(np.zeros((50, 3)), np.zeros((50, 3)), method=method)
     with pytest.raises(graphreg.InputError, match="needs at least 11"):
         graphreg.register(LINE, np.zeros((50, 3)), method="graphreg-paper")
+
+
+def test_a_prepared_cloud_stands_for_the_cloud() -> None:
+    pair = scanned_twice("hare")
+    plain = graphreg.register(pair.source, pair.target)
+    source = graphreg.prepare(np.vstack([pair.source, [[np.nan] * 3]]))
+    target = graphreg.prepare(pair.target)
+    one = graphreg.register(source, pair.target)
+    # With the target as it is, cells are those of the plain pair.
+    assert one.transformation.tobytes() == plain.transformation.tobytes()
+    assert one.dropped == (1, 0)
+    both = graphreg.register(source, target)
+    assert both.success
+    assert rmsd(both.transformation, pair.T_target_source, pair.source) < 0.005 * np.ptp(pair.source)
+    again = graphreg.register(pickle.loads(pickle.dumps(source)), target, threads=1)
+    assert again.transformation.tobytes() == both.transformation.tobytes()
+    level = graphreg.register(source, target, init=both.transformation, dof=("rz", "x", "y", "z"))
+    assert rmsd(level.transformation, both.transformation, pair.source) < 0.005 * np.ptp(pair.source)
+
+
+def test_to_other_methods_a_prepared_cloud_is_its_points(body: np.ndarray) -> None:
+    moved = transform(inverse(TURNED), body)
+    found = graphreg.register(graphreg.prepare(moved), graphreg.prepare(body), method="icp-kn")
+    assert angular_error(found.transformation, TURNED) < 0.1
+
+
+def test_fewer_points_are_looked_at_and_weights_belong_to_prepare(body: np.ndarray) -> None:
+    assert len(graphreg.prepare(body, points=1000)) == 1000
+    weighted = graphreg.prepare(body, weights=np.arange(1.0, len(body) + 1))
+    assert weighted.weights is not None
+    assert weighted.weights.max() == 1
+    with pytest.raises(graphreg.InputError, match="^weights: the source was prepared without them"):
+        graphreg.register(graphreg.prepare(body), body, weights=np.ones(len(body)))
+    for wrong in ({"points": 0}, {"seed": -1}, {"weights": [1.0]}):
+        with pytest.raises(graphreg.InputError, match=f"^{next(iter(wrong))}: "):
+            graphreg.prepare(body, **wrong)
+    with pytest.raises(graphreg.InputError, match="^points: "):
+        graphreg.prepare("scan.ply")
+    with pytest.raises(graphreg.InputError, match="^source: holds 1 different"):
+        graphreg.register(graphreg.prepare(np.zeros((20, 3))), body)

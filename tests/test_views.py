@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.spatial import cKDTree
 
 import graphreg
 from drawn import Floats, make_cloud, make_motion, scanned_twice, seeds
 from graphreg.datasets import synthetic
-from graphreg.poses import inverse, pose, transform
+from graphreg.poses import pose, transform
 from graphreg.response import median_absolute_deviation
 from graphreg.views import (
     COARSE_PIECES,
@@ -67,20 +70,20 @@ def test_a_grid_without_any_response_is_kept() -> None:
 
 def test_points_are_looked_at_once_and_not_more_than_asked_for(pair: synthetic.Pair) -> None:
     once, twice = drawn(pair.source, "source"), drawn(np.repeat(pair.source, 2, axis=0), "source")
-    assert np.array_equal(once.points, twice.points)
-    fewer, others = (drawn(pair.source, "source", most=3000, seed=seed, home=np.eye(4)).points for seed in (0, 1))
+    assert np.array_equal(once.local, twice.local)
+    fewer, others = (drawn(pair.source, "source", most=3000, seed=seed).points for seed in (0, 1))
     assert len(fewer) == 3000
     assert not np.array_equal(fewer[:100], others[:100])
-    rows = {tuple(point) for point in pair.source}
-    assert all(tuple(point) in rows for point in fewer)
-    assert len({tuple(point) for point in fewer}) == 3000
+    distance, row = cKDTree(pair.source).query(fewer)
+    assert distance.max() < 1e-12
+    assert len(set(row)) == 3000
 
 
 def test_a_point_that_is_far_off_is_left_out_with_its_weight(pair: synthetic.Pair) -> None:
     stray = np.vstack([pair.source, [[1e6, 0, 0], [0, -1e9, 0]]])
     weights = np.arange(1.0, len(stray) + 1)
     found = drawn(stray, "source", weights)
-    np.testing.assert_allclose(transform(inverse(found.home), found.points), pair.source, atol=1e-12)
+    np.testing.assert_allclose(found.points, pair.source, atol=1e-12)
     assert found.weights is not None
     assert np.array_equal(found.weights, weights[:-2])
 
@@ -123,12 +126,36 @@ def test_a_view_is_the_same_wherever_the_cloud_lies(pair: synthetic.Pair, distan
     np.testing.assert_allclose(there.home @ motion, here.home, atol=1e-9)
 
 
-def test_in_a_frame_that_is_given(pair: synthetic.Pair) -> None:
+def test_seen_from_a_frame_that_is_given(pair: synthetic.Pair) -> None:
     home = pose(np.eye(3), -pair.target.mean(axis=0))
-    clouds = [drawn(points, "points", home=home) for points in (pair.source, pair.target)]
-    x, y = views_of(*clouds, voxel=0.002)
+    clouds = [drawn(points, "points").seen_from(home) for points in (pair.source, pair.target)]
+    for cloud, points in zip(clouds, (pair.source, pair.target), strict=True):
+        np.testing.assert_allclose(cloud.local, transform(home, points), atol=1e-12)
+        np.testing.assert_allclose(cloud.points, points, atol=1e-12)
+    x, y = views_of(clouds[0], clouds[1], voxel=0.002)
     assert x.home is y.home is home
     assert x.fine_cell == y.fine_cell == 0.002
+
+
+def test_what_is_made_of_a_cloud_is_made_once(pair: synthetic.Pair) -> None:
+    source, target = drawn(pair.source, "source"), drawn(pair.target, "target")
+    first, second = views_of(source, target), views_of(target, source)
+    assert first[0] is second[1]
+    assert first[1] is second[0]
+    coarser = views_of(source, target, voxel=2 * first[0].fine_cell)
+    assert coarser[0] is not first[0]
+    # Only the last few are kept, and none goes along into a pickle.
+    for factor in (3, 4, 5):
+        views_of(source, target, voxel=factor * first[0].fine_cell)
+    assert views_of(source, target)[0] is not first[0]
+    assert pickle.loads(pickle.dumps(source))._made == {}
+
+
+def test_clouds_like_each_other_are_cut_into_the_same_cells(pair: synthetic.Pair) -> None:
+    source, target = drawn(pair.source, "source"), drawn(pair.target, "target")
+    fewer = drawn(np.delete(pair.target, slice(None, None, 20), axis=0), "target")
+    assert views_of(source, target, shared=True)[0] is views_of(source, fewer, shared=True)[0]
+    assert views_of(source, target)[0] is not views_of(source, fewer)[0]
 
 
 @given(seeds)

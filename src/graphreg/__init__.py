@@ -7,9 +7,10 @@ from graphreg.files.poses import read_poses, write_poses
 from graphreg.graphs import Graph, neighbour_graph
 from graphreg.histograms import fpfh
 from graphreg.invariants import invariants, normals
-from graphreg.registration import Result, methods, register
+from graphreg.registration import Result, methods, prepare, register
 from graphreg.reports.html import report
 from graphreg.response import inliers, intensity, resample
+from graphreg.views import Prepared
 from graphreg.voxels import voxel_downsample
 
 __version__ = "0.1.0"
@@ -20,6 +21,7 @@ __all__ = [
     "Graph",
     "InputError",
     "MissingExtraError",
+    "Prepared",
     "Result",
     "formats",
     "fpfh",
@@ -29,6 +31,7 @@ __all__ = [
     "methods",
     "neighbour_graph",
     "normals",
+    "prepare",
     "read",
     "read_cloud",
     "read_poses",

@@ -18,10 +18,10 @@ from graphreg import _core
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.outcomes import Callback, Iteration, Outcome
-from graphreg.poses import nearest_rotation, pose, transform
+from graphreg.poses import inverse, nearest_rotation, pose
 from graphreg.search import LAST_REACH, WIDE, search
 from graphreg.signatures import matches
-from graphreg.views import at_once, drawn, in_cells, in_users_frame, views_of
+from graphreg.views import Prepared, at_once, drawn, in_cells, in_users_frame, views_of
 
 # Widths of the weights, in fine cells, in the steps of the last refinement; where points lie far off their planes, they
 # stay wider: so many times that, and at most so wide.
@@ -68,8 +68,8 @@ class Settings:
 
 
 def register_engine(
-    source: Floats,
-    target: Floats,
+    source: Floats | Prepared,
+    target: Floats | Prepared,
     settings: Settings,
     init: Floats | None = None,
     seed: int = 0,
@@ -78,21 +78,23 @@ def register_engine(
 ) -> Outcome:
     """Find the motion from any pose; with `init`, only refine that pose."""
     began = time.perf_counter()
-    start = np.eye(4) if init is None else init
-    clouds = (source if init is None else transform(init, source), target)
-
     weights = settings.weights or (None, None)
-    # Where not every motion is allowed, both keep their axes.
-    home = None if settings.dof is None else pose(np.eye(3), -target.mean(axis=0))
-    looked_at = at_once(
-        lambda number, _: drawn(
-            clouds[number], ("source", "target")[number], weights[number], settings.points, seed, home
-        ),
-        (0, 1),
-        threads,
-    )
+
+    def looked_at(number: int, _: int) -> Prepared:
+        cloud, name = (source, target)[number], ("source", "target")[number]
+        if isinstance(cloud, Prepared):
+            return replace(cloud, name=name)
+        return drawn(cloud, name, weights[number], settings.points, seed)
+
+    here, there = at_once(looked_at, (0, 1), threads)
+    shared = isinstance(source, Prepared) and isinstance(target, Prepared)
+    start = np.eye(4) if init is None else init
+    if settings.dof is not None:
+        # Where not every motion is allowed, both keep their axes.
+        upright = pose(np.eye(3), there.home[:3, :3].T @ there.home[:3, 3])
+        here, there = here.seen_from(upright @ start), there.seen_from(upright)
     swept = time.perf_counter()
-    x, y = views_of(looked_at[0], looked_at[1], settings.voxel, settings.k, settings.alpha, threads)
+    x, y = views_of(here, there, settings.voxel, settings.k, settings.alpha, threads, shared)
     described = time.perf_counter()
     free = tuple(settings.dof is None or name in settings.dof for name in FREEDOMS)
     pivot = y.home[:3, 3] / y.cell  # the origin of the target's frame
@@ -100,7 +102,7 @@ def register_engine(
     history: list[Iteration] = []
 
     def in_data(motion: Floats) -> Floats:
-        moved = in_users_frame(motion, x, y)
+        moved = in_users_frame(motion, x, y) @ inverse(start)
         # Other than by rounding it does not shift along the axes that are not free.
         moved[:3, 3] *= free[3:]
         return moved @ start
@@ -114,7 +116,7 @@ def register_engine(
         candidates = search(x.coarse, y.coarse, (x.signatures, y.signatures), freedom, all(free), threads)
         poses, scores, proposed, pairs = candidates.poses, candidates.scores, candidates.proposed, candidates.matches
     else:
-        begun = in_cells(np.eye(4), x, y)[None]
+        begun = in_cells(start, x, y)[None]
         poses = y.coarse.field.refine(
             begun, x.coarse.points, x.coarse.normals, x.coarse.importance, FROM_INIT_SCALES, freedom, threads
         )
@@ -145,10 +147,9 @@ def register_engine(
             "refine": ended - searched,
         },
         y.fine_cell,
-        source,
-        target,
-        # As the judge sees it, the source has not been moved yet.
-        views=(replace(x, home=x.home @ start), y),
+        source.points if isinstance(source, Prepared) else source,
+        target.points if isinstance(target, Prepared) else target,
+        views=(x, y),
         matches=pairs,
         hypotheses=proposed,
         runner_up=in_data(poses[1]) if len(poses) > 1 else None,

@@ -22,6 +22,7 @@ from graphreg.poses import as_pose
 from graphreg.published import PIPL, Settings, register_published
 from graphreg.threads import thread_count
 from graphreg.verdict import judge
+from graphreg.views import Prepared, drawn
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Method:
     """A way to register: its settings with their defaults, how it runs, and a line for people.
 
     run  (source, target, settings, init, seed, threads, callback) -> Outcome; source and target are finite (N, 3)
-         arrays with more than settings.k points, init is a pose or None
+         arrays with more than settings.k points, or for "graphreg" prepared clouds; init is a pose or None
     """
 
     settings: Any
@@ -143,7 +144,7 @@ def register(
 ) -> Result:
     """Find the rigid motion that lays the source on the target.
 
-    source, target  (N, 3) and (M, 3), or anything else that holds points
+    source, target  (N, 3) and (M, 3), or anything else that holds points; what `prepare` made of it
     method          one of `methods()`. "graphreg" finds the pose from any start; those called local need a good one
     init            4x4, where to start: "graphreg" then only refines it
     seed            of what is drawn at random: the same seed gives the same bits
@@ -156,7 +157,7 @@ def register(
     began = time.perf_counter()
     if method not in METHODS:
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
-    clouds = as_cloud(source, "source"), as_cloud(target, "target")
+    clouds = _accepted(source, "source", method), _accepted(target, "target", method)
     chosen = METHODS[method].settings
     known = {field.name for field in fields(chosen)}
     if unknown := settings.keys() - known:
@@ -165,13 +166,13 @@ def register(
         settings["weights"] = _weights(settings["weights"], clouds)
     chosen = replace(chosen, **settings)
     for name, cloud in zip(("source", "target"), clouds, strict=True):
-        if len(cloud) <= chosen.k:
+        if isinstance(cloud, Cloud) and len(cloud) <= chosen.k:
             raise InputError(f"{name}: holds {len(cloud)} finite points, but at least {chosen.k + 1} are needed")
-    if not (isinstance(seed, Integral) and seed >= 0):
-        raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
+    _require_seed(seed)
     start = None if init is None else as_pose(init)
     workers = thread_count(threads)
-    found = METHODS[method].run(clouds[0].points, clouds[1].points, chosen, start, seed, workers, callback)
+    here, there = (cloud if isinstance(cloud, Prepared) else cloud.points for cloud in clouds)
+    found = METHODS[method].run(here, there, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
     verdict = judge(found, workers)
     ended = time.perf_counter()
@@ -197,24 +198,54 @@ def register(
     )
 
 
-def _weights(weights: Any, clouds: tuple[Cloud, Cloud]) -> tuple[Floats | None, Floats | None]:
+def prepare(cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0) -> Prepared:
+    """Look at a cloud once, for several registrations: `register` takes what this gives in place of the cloud.
+
+    points, weights, seed  as in `register`: how many points are looked at, what each weighs, which ones are drawn
+
+    It holds these points and what is made of them, not the cloud; it can be pickled. Between two prepared clouds cells
+    have sizes that others can share, so that the pose differs a little from that between the clouds themselves. To all
+    methods but "graphreg" it is a cloud of these points.
+    """
+    whole = as_cloud(cloud)
+    settings = EngineSettings(points=points)
+    _require_seed(seed)
+    return replace(
+        drawn(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed),
+        dropped=whole.dropped,
+    )
+
+
+def _accepted(value: Any, name: str, method: str) -> Cloud | Prepared:
+    """A cloud at the door; one that is prepared stays so for the method that can use it."""
+    return value if isinstance(value, Prepared) and method == "graphreg" else as_cloud(value, name)
+
+
+def _require_seed(seed: Any) -> None:
+    if not (isinstance(seed, Integral) and int(seed) >= 0):
+        raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
+
+
+def _weights(weights: Any, clouds: tuple[Cloud | Prepared, Cloud | Prepared]) -> tuple[Floats | None, Floats | None]:
     """Weights of the source's points, or of both clouds', for the rows that became points."""
     both = weights if isinstance(weights, (tuple, list)) and len(weights) == 2 else (weights, None)
+    return _checked_weights(both[0], clouds[0], "source"), _checked_weights(both[1], clouds[1], "target")
 
-    def checked(values: Any, cloud: Cloud, name: str) -> Floats | None:
-        if values is None:
-            return None
-        try:
-            numbers = np.asarray(as_array(values), np.float64)
-        except (TypeError, ValueError, RuntimeError, BufferError) as problem:
-            raise InputError(f"weights: expected numbers for the {name}, got {type(values).__name__}") from problem
-        if numbers.shape != cloud.kept.shape:
-            raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")
-        if not (np.isfinite(numbers).all() and (numbers > 0).all()):
-            raise InputError("weights: expected positive numbers")
-        # Only their ratios matter. Larger ones would leave nothing of the lighter points' share.
-        if not numbers.max() / WIDEST_RATIO <= numbers.min():
-            raise InputError(f"weights: expected numbers that differ by a factor of at most {WIDEST_RATIO:g}")
-        return np.ascontiguousarray(numbers[cloud.kept] / numbers.max())
 
-    return checked(both[0], clouds[0], "source"), checked(both[1], clouds[1], "target")
+def _checked_weights(values: Any, cloud: Cloud | Prepared, name: str) -> Floats | None:
+    if values is None:
+        return None
+    if isinstance(cloud, Prepared):
+        raise InputError(f"weights: the {name} was prepared without them; give them to prepare()")
+    try:
+        numbers = np.asarray(as_array(values), np.float64)
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+        raise InputError(f"weights: expected numbers for the {name}, got {type(values).__name__}") from problem
+    if numbers.shape != cloud.kept.shape:
+        raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")
+    if not (np.isfinite(numbers).all() and (numbers > 0).all()):
+        raise InputError("weights: expected positive numbers")
+    # Only their ratios matter. Larger ones would leave nothing of the lighter points' share.
+    if not numbers.max() / WIDEST_RATIO <= numbers.min():
+        raise InputError(f"weights: expected numbers that differ by a factor of at most {WIDEST_RATIO:g}")
+    return np.ascontiguousarray(numbers[cloud.kept] / numbers.max())

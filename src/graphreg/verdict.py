@@ -102,10 +102,8 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     views, pairs, scores = outcome.views, outcome.matches, outcome.scores
     if views is None:
         usual = Settings()
-        source, target = (
-            drawn(points, name, most=usual.points)
-            for points, name in ((outcome.source, "source"), (outcome.target, "target"))
-        )
+        source = drawn(outcome.source, "source", most=usual.points)
+        target = drawn(outcome.target, "target", most=usual.points)
         views = views_of(source, target, k=usual.k, alpha=usual.alpha, threads=threads)
     motion = in_cells(outcome.transformation, *views)
     if pairs is None:

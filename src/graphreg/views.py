@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from graphreg.surfaces import NEIGHBOURS, Cells, Surface, cell_for, cells_of, su
 # far as there are points to fill them.
 COARSE_PIECES = 1_600
 FINE_PER_COARSE = 2.5
+# From one size of cells to the next, where clouds share them.
+LADDER = 1.2
+# Of what was made of a cloud: cells and views at three sizes.
+MADE_KEPT = 6
 # What lies so many times as far from the middle as half of the points do is no part of a scan.
 FAR_OFF = 50.0
 # Where more points than this are alone in their cells, cells say little of them: there may be as many outliers as
@@ -70,24 +74,60 @@ def in_cells(motion: Floats, source: View, target: View) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """What is looked at of a cloud.
+class Prepared:
+    """What is looked at of a cloud, and what was made of it: a cloud that meets several others is described once.
 
     name      for messages
-    points    (N, 3), each once, in a frame of their own
+    local     (N, 3), each point once, in a frame of their own
     weights   (N,), or None where all are alike
-    home      (4, 4), the motion into that frame
+    home      (4, 4), the motion from the cloud's frame into that one
     rounding  of the cloud's coordinates, in the unit of the data
+    dropped   rows of the cloud that were not finite
     """
 
     name: str
-    points: Floats
+    local: Floats
     weights: Floats | None
     home: Floats
     rounding: float
+    dropped: int = 0
+    _made: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
-    def only(self, chosen: Mask) -> Drawn:
-        return replace(self, points=self.points[chosen], weights=None if self.weights is None else self.weights[chosen])
+    def __len__(self) -> int:
+        return len(self.local)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": {}}
+
+    @property
+    def points(self) -> Floats:
+        """(N, 3), in the cloud's own frame."""
+        return transform(inverse(self.home), self.local)
+
+    def only(self, chosen: Mask) -> Prepared:
+        """Some of the points."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, local=self.local[chosen], weights=weights, _made={})
+
+    def seen_from(self, home: Floats) -> Prepared:
+        """The same points in another frame, `home` being the motion into it."""
+        return replace(self, local=transform(home @ inverse(self.home), self.local), home=home, _made={})
+
+    @property
+    def sides(self) -> tuple[float, ...]:
+        """Of cells that cut the surface into as many coarse pieces as are wanted, into twice as many, and into as many
+        as there are points."""
+        wanted = COARSE_PIECES, 2 * COARSE_PIECES, sys.maxsize
+        return self.once(("sides",), lambda: cell_for(self.local, *wanted))
+
+    def once(self, how: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """What `make` gives, made once for each `how`; the last few are kept."""
+        if how in self._made:
+            return cast(T, self._made[how])
+        made = self._made[how] = make()
+        for oldest in list(self._made)[:-MADE_KEPT]:
+            self._made.pop(oldest, None)
+        return made
 
 
 def drawn(
@@ -96,12 +136,8 @@ def drawn(
     weights: Floats | None = None,
     most: int = 10**9,
     seed: int = 0,
-    home: Floats | None = None,
-) -> Drawn:
-    """At most so many points, drawn at random, each once, without those that are too far off to belong to a scan.
-
-    home  the motion into the frame that they are seen in, by default to their centroid and principal axes
-    """
+) -> Prepared:
+    """At most so many points, drawn at random, each once, without those that are too far off to belong to a scan."""
     if len(points) > most:
         chosen = rows_drawn(len(points), most, seed)
         points, weights = points[chosen], None if weights is None else weights[chosen]
@@ -113,8 +149,8 @@ def drawn(
     near = squared <= FAR_OFF**2 * max(float(np.median(some_of(squared))), np.finfo(float).tiny)
     if not near.all():
         points, weights = points[near], None if weights is None else weights[near]
-    where = own_frame(some_of(points)) if home is None else home
-    return Drawn(name, transform(where, points), weights, where, rounding_of(points))
+    where = own_frame(some_of(points))
+    return Prepared(name, transform(where, points), weights, where, rounding_of(points))
 
 
 def some_of(values: Floats) -> Floats:
@@ -138,54 +174,63 @@ def highest_response(response: Floats, alpha: float, rounding: float = 0.0) -> f
 
 
 def views_of(
-    source: Drawn,
-    target: Drawn,
+    source: Prepared,
+    target: Prepared,
     voxel: float | None = None,
     k: int = NEIGHBOURS,
     alpha: float = 5.2,
     threads: int = 1,
+    shared: bool = False,
 ) -> tuple[View, View]:
     """Both clouds in cells of one size, without what belongs to no surface.
 
     voxel     side of the fine cells, by default one that suits the clouds
     k, alpha  neighbours in the graph of the fine cells; limit of the X84 rule on their response
+    shared    whether the clouds meet others too: sizes of cells are then steps of a ladder, so that a cloud beside
+              several that are like it is cut in one way
     """
     clouds = [source, target]
     for cloud in clouds:
-        if len(cloud.points) <= k:
-            raise InputError(
-                f"{cloud.name}: holds {len(cloud.points)} different points, but at least {k + 1} are needed"
-            )
-    cell, fine = _sides(clouds, voxel, threads)
-    clouds = at_once(lambda cloud, workers: _without_strays(cloud, STRAY * fine, workers), clouds, threads)
-    cells = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, alpha, workers), clouds, threads)
-    if any(_alone(*found) > MOST_ALONE for found in cells):
+        if len(cloud) <= k:
+            raise InputError(f"{cloud.name}: holds {len(cloud)} different points, but at least {k + 1} are needed")
+    cell, fine = _sides(clouds, voxel, shared, threads)
+    found = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, alpha, workers), clouds, threads)
+    if any(_alone(on_surface) > MOST_ALONE for on_surface in found):
         clouds = at_once(lambda cloud, workers: _one_by_one(cloud, k, alpha, workers), clouds, threads)
-        cell, fine = _sides(clouds, voxel, threads)
-        cells = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, np.inf, workers), clouds, threads)
+        cell, fine = _sides(clouds, voxel, shared, threads)
+        found = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, np.inf, workers), clouds, threads)
 
     def view(number: int, workers: int) -> View:
-        found, kept = cells[number]
-        cloud = clouds[number].only(found.members(kept))
-        coarse = outward(surface_of(cloud.points, cell, cloud.weights, workers))
-        smooth = outward(found.surface(kept, workers))
-        return View(coarse, smooth, signatures_of(coarse, workers), cloud.home, cell, fine)
+        return clouds[number].once(
+            ("view", cell, fine, k, alpha), lambda: _described(found[number], cell, fine, workers)
+        )
 
     first, second = at_once(view, (0, 1), threads)
     return first, second
 
 
-def _sides(clouds: list[Drawn], voxel: float | None, threads: int) -> tuple[float, float]:
+def _sides(clouds: list[Prepared], voxel: float | None, shared: bool, threads: int) -> tuple[float, float]:
     """The sides of coarse and fine cells that suit both clouds; of the fine ones, the side that was asked for."""
-    wanted = COARSE_PIECES, 2 * COARSE_PIECES, sys.maxsize
-    sides = at_once(lambda cloud, _: cell_for(cloud.points, *wanted), clouds, threads)
+    sides = at_once(lambda cloud, _: cloud.sides, clouds, threads)
     coarse = max(min(side[0] for side in sides), max(side[1] for side in sides))
-    return coarse, voxel or max(coarse / FINE_PER_COARSE, min(side[2] for side in sides))
+    fine = max(coarse / FINE_PER_COARSE, min(side[2] for side in sides))
+    if shared:
+        coarse, fine = (LADDER ** float(np.round(np.log(side) / np.log(LADDER))) for side in (coarse, fine))
+    return coarse, voxel or fine
 
 
-def _without_strays(cloud: Drawn, side: float, threads: int) -> Drawn:
+@dataclass(frozen=True, eq=False)
+class OnSurface:
+    """A cloud in fine cells, and those that belong to a surface."""
+
+    cloud: Prepared
+    cells: Cells
+    kept: Mask
+
+
+def _without_strays(cloud: Prepared, side: float, threads: int) -> Prepared:
     """A cloud without the points that are alone in their cells, where they are many: the graph need not see them."""
-    order, starts = _core.voxel_cells(cloud.points, side, threads)
+    order, starts = _core.voxel_cells(cloud.local, side, threads)
     alone = order[starts[:-1][np.diff(starts) == 1]]
     if not MANY_STRAYS < len(alone) / len(order) < MOST_STRAYS:
         return cloud
@@ -194,32 +239,47 @@ def _without_strays(cloud: Drawn, side: float, threads: int) -> Drawn:
     return cloud.only(kept)
 
 
-def _on_surface(cloud: Drawn, side: float, k: int, alpha: float, threads: int) -> tuple[Cells, Mask]:
+def _on_surface(cloud: Prepared, side: float, k: int, alpha: float, threads: int) -> OnSurface:
     """A cloud in cells, and those that the X84 rule keeps. The response of a point is that of its cell."""
-    cells = cells_of(cloud.points, side, cloud.weights, k, threads)
-    if len(cells.means) <= k:
-        return cells, np.ones(len(cells.means), bool)
-    response = cells.response(threads)
-    kept = response <= highest_response(some_of(cells.of_points(response)), alpha, cloud.rounding / side)
-    if np.count_nonzero(kept) <= k:
-        raise InputError(f"{cloud.name}: no surface stands out among its points")
-    return cells, kept
+
+    def made() -> OnSurface:
+        some = _without_strays(cloud, STRAY * side, threads)
+        cells = cells_of(some.local, side, some.weights, k, threads)
+        if len(cells.means) <= k:
+            return OnSurface(some, cells, np.ones(len(cells.means), bool))
+        response = cells.response(threads)
+        kept = response <= highest_response(some_of(cells.of_points(response)), alpha, cloud.rounding / side)
+        if np.count_nonzero(kept) <= k:
+            raise InputError(f"{cloud.name}: no surface stands out among its points")
+        return OnSurface(some, cells, kept)
+
+    return cloud.once(("on surface", side, k, alpha), made)
 
 
-def _alone(cells: Cells, kept: Mask) -> float:
+def _alone(found: OnSurface) -> float:
     """The share of the points kept that are alone in their cells."""
-    count = np.diff(cells.starts)[kept]
+    count = np.diff(found.cells.starts)[found.kept]
     return float(np.count_nonzero(count == 1) / count.sum())
 
 
-def _one_by_one(cloud: Drawn, k: int, alpha: float, threads: int) -> Drawn:
+def _one_by_one(cloud: Prepared, k: int, alpha: float, threads: int) -> Prepared:
     """A cloud without the points that the X84 rule drops by their own response."""
-    if len(cloud.points) > k:
-        response = response_of(neighbour_graph(cloud.points, k, threads))
+
+    def made() -> Prepared:
+        response = response_of(neighbour_graph(cloud.local, k, threads))
         kept = response <= highest_response(response, alpha, cloud.rounding)
-        if np.count_nonzero(kept) > k:
-            return cloud.only(kept)
-    raise InputError(f"{cloud.name}: no surface stands out among its points")
+        if np.count_nonzero(kept) <= k:
+            raise InputError(f"{cloud.name}: no surface stands out among its points")
+        return cloud.only(kept)
+
+    return cloud.once(("one by one", k, alpha), made)
+
+
+def _described(found: OnSurface, cell: float, fine: float, threads: int) -> View:
+    cloud = found.cloud.only(found.cells.members(found.kept))
+    coarse = outward(surface_of(cloud.local, cell, cloud.weights, threads))
+    smooth = outward(found.cells.surface(found.kept, threads))
+    return View(coarse, smooth, signatures_of(coarse, threads), cloud.home, cell, fine)
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:
