@@ -71,13 +71,18 @@ def setting() -> dict[str, Any]:
     }
 
 
+def columns_of(rows: Sequence[Row]) -> list[str]:
+    """Names of what can be shown in a table; what holds lists or mappings is left to the other files."""
+    return [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
+
+
 def markdown_table(rows: Sequence[Row]) -> list[str]:
-    """Lines of a table; columns that hold lists or mappings are left to the other files."""
-    names = [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
+    """Lines of a table."""
+    names = columns_of(rows)
     return [
         "| " + " | ".join(names) + " |",
         "|" + "---|" * len(names),
-        *("| " + " | ".join(_cell(row[name]) for name in names) + " |" for row in rows),
+        *("| " + " | ".join(cell(row[name]).replace("|", "/") for name in names) + " |" for row in rows),
     ]
 
 
@@ -113,10 +118,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value as it is shown."""
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "/")
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _write(path: Path, text: str) -> None:
