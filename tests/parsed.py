@@ -10,7 +10,7 @@ from typing import Any
 class Page(HTMLParser):
     """Text and attributes of every element, by name; fails on an element that is not closed."""
 
-    OPEN = ("meta", "link", "input", "img", "br", "rect", "path", "polyline")
+    OPEN = ("meta", "wbr", "link", "input", "img", "br", "rect", "path", "polyline")
 
     def __init__(self, text: str) -> None:
         super().__init__()

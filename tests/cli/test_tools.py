@@ -349,13 +349,37 @@ def test_demo_as_json(run: Shell) -> None:
     assert (Path(said["folder"]) / "report.html").is_file()
 
 
-def test_bench_as_json(run: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_x84(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphreg.bench.x84.MADE", ("hare",))
     monkeypatch.setattr("graphreg.bench.x84.RATIOS", (0.1, 0.5))
     monkeypatch.setattr("graphreg.bench.x84.POINTS", 4000)
+
+
+@pytest.mark.usefixtures("small_x84")
+def test_bench_as_json(run: Shell) -> None:
     done = run("bench", "x84", "--out", "results", "--json", "--quiet")
     assert done.status == 0, done.err
     assert done.err == ""
     written = json.loads(Path("results/x84.json").read_text())
     assert written["rows"]
     assert json.loads(done.out) == {"x84": written}
+
+
+@pytest.mark.usefixtures("small_x84")
+def test_bench_writes_a_report_of_what_it_measures_or_of_all_that_is_there(run: Shell) -> None:
+    assert run("bench", "x84", "--out", "results", "--report", "x84.html").status == 0
+    page = Path("x84.html").read_text(encoding="utf-8")
+    assert json.loads(Path("results/x84.json").read_text())["title"] in page
+    assert run("bench", "page", "--out", "results", "--report", "all.html").status == 0
+    assert Path("all.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("page.pdf", "ends in .html or .htm"), ("nowhere/page.html", "there is no folder nowhere")]
+)
+def test_bench_looks_at_its_report_before_it_begins(run: Shell, name: str, told: str) -> None:
+    done = run("bench", "x84", "--out", "results", "--report", name)
+    assert done.status == 2
+    assert told in done.err
+    assert not Path("results").exists()

@@ -107,7 +107,8 @@ def charts(drawn: Iterable[str]) -> str:
 def chart(svg: str, note: str = "", kind: str = "", data: str = "") -> str:
     """One of `line_chart`, with a note below it, in the colours of light and dark."""
     caption = f"<figcaption>{escape(note)}</figcaption>" if note else ""
-    return f'<figure class="chart {kind}" {data}>{svg}{caption}</figure>'
+    named = svg.replace("<svg ", '<svg role="img" ', 1)
+    return f'<figure class="chart {kind}" {data}>{named}{caption}</figure>'
 
 
 def picture(png: bytes, told: str) -> str:
@@ -141,7 +142,9 @@ def records(rows: Sequence[Mapping[str, Any]], caption: str, theirs: str = "pape
     names = columns_of(rows)
     numbers = {name for name in names if any(isinstance(row[name], (int, float)) for row in rows)}
     kinds = {name: " ".join(["number"] * (name in numbers) + ["theirs"] * name.startswith(theirs)) for name in names}
-    head = "".join(f'<th scope="col" class="{kinds[name]}">{escape(name)}</th>' for name in names)
+    # Names of files and columns may break at their underscores.
+    heads = {name: escape(name).replace("_", "_<wbr>") for name in names}
+    head = "".join(f'<th scope="col" class="{kinds[name]}">{heads[name]}</th>' for name in names)
     lines = [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for row in rows:
         first, *others = (escape(cell(row[name])) for name in names)
