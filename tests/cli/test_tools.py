@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphreg
-from graphreg.cli import main
+from commands import Shell
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import synthetic
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -22,27 +21,6 @@ from png import decoded
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
 COMMANDS = ("register", "info", "clean", "apply", "convert", "demo", "bench", "data")
-
-
-@dataclass
-class Done:
-    status: int
-    out: str
-    err: str
-
-
-class Shell:
-    """Runs commands in this process, which takes a fraction of the time of a new one."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: object) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["graphreg", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        captured = self._capsys.readouterr()
-        return Done(int(left.value.code or 0), captured.out, captured.err)
 
 
 @pytest.fixture
