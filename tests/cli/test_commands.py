@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,35 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 
 def test_version(tmp_path: Path) -> None:
     assert graphreg_command("--version", cwd=tmp_path).stdout == f"graphreg {graphreg.__version__}\n"
+
+
+def test_it_is_found_as_a_module_and_helps_by_a_letter(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "graphreg", "info", "-h"]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "COLUMNS": "200"})
+    assert done.returncode == 0
+    assert "graphreg info [OPTIONS]" in done.stdout
+    # Paragraphs have the width of the terminal, whatever that of our files is.
+    assert "guesses by size and by how the points lie about the origin" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are closed otherwise there")
+def test_output_that_nobody_reads_is_not_taken_for_a_failed_registration(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "data"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)
+    os.close(writer)
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+def test_output_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "data"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "graphreg: No space left on device\n"
 
 
 def test_clean_removes_what_the_rule_removes_and_keeps_the_rest(
@@ -71,6 +101,7 @@ def test_clean_tells_a_person(tmp_path: Path, spoilt: tuple[np.ndarray, np.ndarr
         (("clean", "broken.ply", "out.ply"), "broken.ply: "),
         (("clean", "few.xyz", "out.ply"), "needs at least 11"),
         (("clean", "good.xyz", "out.doc"), ".doc"),
+        (("clean", ".", "out.ply"), "graphreg: .: is a folder, not a file\n"),
         (("clean", "good.xyz", "nowhere/out.ply"), "nowhere"),
         (("clean", "good.xyz", "out.ply", "--alpha", "-1"), "alpha"),
         (("clean", "good.xyz", "out.ply", "-k", "1"), "k: expected at least 2"),
