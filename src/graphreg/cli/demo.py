@@ -31,7 +31,9 @@ def demo(
         str,
         typer.Option(autocompletion=_bodies, help="What to scan: dragon, hare, hand, casting, facade, room or street."),
     ] = "dragon",
-    outliers: Annotated[float, typer.Option(help="Outliers to add, for each point of the scan.")] = 0.3,
+    outliers: Annotated[
+        float, typer.Option(min=0, max=1000, help="Outliers to add, for each point of the scan.")
+    ] = 0.3,
     seed: Annotated[int, typer.Option(help="Of noise and outliers.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
