@@ -142,9 +142,10 @@ def test_what_the_user_did_wrong_is_told_in_a_line(
     assert not (tmp_path / "out.ply").exists()
 
 
-def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
-    done = graphreg_command("demo", "--body", "casting", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures("small_pictures")
+def test_demo_writes_scans_and_pictures(run: Shell, tmp_path: Path) -> None:
+    done = run("demo", "--body", "casting")
+    assert done.status == 0, done.err
     folder = tmp_path / "graphreg-demo"
     assert sorted(p.name for p in folder.iterdir()) == [
         "annealing.svg",
@@ -155,7 +156,7 @@ def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
         "target.ply",
         "target.png",
     ]
-    assert "\nregistered: " in done.stdout
+    assert "\nregistered: " in done.out
     for name in ("source", "target"):
         assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert len(graphreg.read(folder / f"{name}.ply")) > 10_000

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from graphreg.registration import Result
     from graphreg.reports.pictures import Image
 
+# Width and height of the pictures.
+PANELS, PAIR = (1600, 420), (1600, 600)
+
 
 def _bodies(incomplete: str) -> list[str]:
     from graphreg.datasets.synthetic import bodies, scenes
@@ -175,7 +178,7 @@ def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
     views = [
         [(upright(transform(motion, source.points)), BLUE), fixed] for motion in (np.eye(4), result.transformation)
     ]
-    return panels(views, ["before", "after"], size=(1600, 600))
+    return panels(views, ["before", "after"], size=PAIR)
 
 
 def _annealing(result: Result) -> str:
@@ -223,5 +226,5 @@ def _picture(
             [(cleaned, colour_map(levels[1]))],
         ],
         ["as scanned", "cleaned", "response intensity", "variation of the surface"],
-        size=(1600, 420),
+        size=PANELS,
     )
