@@ -7,20 +7,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphreg.bench import EXPERIMENTS
-from graphreg.bench.comparison import READING
+from graphreg.bench.comparison import OURS, READING, median_of
 from graphreg.bench.tables import markdown_table
 from graphreg.errors import FileError, InputError
 from graphreg.files.sink import replacing
 
 # Longer tables stay in the experiment's own file.
 MOST_LINES = 40
+GLANCE = f"Of {OURS}: degrees off the truth, their median and quantiles, and seconds of the whole call."
 
 
 def write_page(folder: Path) -> Path:
     """README.md in a folder of results, from the JSON files that are there."""
     found = results_in(folder)
     mine = [name for name in EXPERIMENTS if name in found]
+    shown = {name: found[name] for name in mine}
+    lines_of_ours = glance(shown)
     lines = [
         "# Results",
         "",
@@ -31,7 +36,8 @@ def write_page(folder: Path) -> Path:
         "",
         'Columns that begin with "paper:" hold the paper\'s own figures.',
         "",
-        "How to read the comparisons:",
+        *(["## At a glance", "", *markdown_table(lines_of_ours), "", GLANCE, ""] if lines_of_ours else ()),
+        "## How to read the comparisons",
         "",
         *(f"- {line}" for line in READING),
         "",
@@ -39,7 +45,7 @@ def write_page(folder: Path) -> Path:
         "",
         "By the median of degrees off the truth, beside all methods that were measured:",
         "",
-        *(f"- {line}" for line in not_first({name: found[name] for name in mine}) or ["nowhere in these results"]),
+        *(f"- {line}" for line in not_first(shown) or ["nowhere in these results"]),
     ]
     for name in mine:
         lines += _section(folder, name, found[name])
@@ -59,6 +65,29 @@ def results_in(folder: Path) -> dict[str, Any]:
     if not found:
         raise InputError(f"out: {folder} holds no results")
     return found
+
+
+def glance(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the comparisons come to for our own method, a line each."""
+    lines = []
+    for result in results.values():
+        ran = [row for row in result["rows"] if row.get("method") == OURS and "right" in row]
+        degrees = [row["degrees"] for row in ran if row["degrees"] is not None]
+        if degrees:
+            low, middle, high = np.quantile(degrees, [0.1, 0.5, 0.9])
+            lines.append(
+                {
+                    "experiment": result["title"],
+                    "right": f"{sum(bool(row['right']) for row in ran)} of {len(ran)}",
+                    "median degrees": float(middle),
+                    "10 %": float(low),
+                    "90 %": float(high),
+                    "median s": median_of(ran, "seconds"),
+                    "runs of all methods": len(result["rows"]),
+                    "date": result.get("date"),
+                }
+            )
+    return lines
 
 
 def not_first(results: Mapping[str, Any]) -> list[str]:

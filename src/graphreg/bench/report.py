@@ -11,11 +11,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphreg.bench import EXPERIMENTS
 from graphreg.bench.comparison import OURS, READING, median_of
-from graphreg.bench.page import not_first, pictures_of, results_in
+from graphreg.bench.page import GLANCE, glance, not_first, pictures_of, results_in
 from graphreg.bench.tables import cell
 from graphreg.errors import InputError
 from graphreg.reports.shell import chart, charts, page, picture, records, table, write_page
@@ -41,37 +39,12 @@ def write_report(folder: Path, names: Sequence[str] | None, path: Path) -> None:
     if any(line in READING for result in shown.values() for line in result["summary"]):
         sections["How to read this"] = _list((PAPERS, *READING))
     if len(shown) > 1:
-        if glance := _glance(shown):
-            sections["At a glance"] = glance
+        if lines := glance(shown):
+            sections["At a glance"] = records(lines, "At a glance") + f"<p>{escape(GLANCE)}</p>"
         sections[f"Where {OURS} is not first"] = _list(not_first(shown) or ["nowhere in these results"])
     for name, result in shown.items():
         sections[result["title"]] = _section(folder, name, result)
     write_page(path, page(title, sections, "experiments"))
-
-
-def _glance(results: dict[str, Any]) -> str:
-    """What the comparisons come to for our own method."""
-    lines = []
-    for result in results.values():
-        ran = [row for row in result["rows"] if row.get("method") == OURS and "right" in row]
-        if not ran:
-            continue
-        degrees = [row["degrees"] for row in ran if row["degrees"] is not None]
-        lines.append(
-            {
-                "experiment": result["title"],
-                "runs": len(result["rows"]),
-                f"right, of {OURS}": f"{sum(bool(row['right']) for row in ran)} of {len(ran)}",
-                "median degrees": float(np.median(degrees)) if degrees else None,
-                "10 %": float(np.quantile(degrees, 0.1)) if degrees else None,
-                "90 %": float(np.quantile(degrees, 0.9)) if degrees else None,
-                "median s": median_of(ran, "seconds"),
-                "date": result.get("date"),
-            }
-        )
-    if not lines:
-        return ""
-    return records(lines, "At a glance") + f"<p>Degrees off the truth and seconds of the whole call, of {OURS}.</p>"
 
 
 def _section(folder: Path, name: str, result: dict[str, Any]) -> str:

@@ -76,12 +76,18 @@ def columns_of(rows: Sequence[Row]) -> list[str]:
     return [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
 
 
+def is_number(rows: Sequence[Row], name: str) -> bool:
+    """Whether a column holds numbers, and nothing else but gaps."""
+    held = [row[name] for row in rows if row[name] is not None]
+    return bool(held) and all(isinstance(value, (int, float, np.number)) for value in held)
+
+
 def markdown_table(rows: Sequence[Row]) -> list[str]:
-    """Lines of a table."""
+    """Lines of a table, numbers to the right."""
     names = columns_of(rows)
     return [
         "| " + " | ".join(names) + " |",
-        "|" + "---|" * len(names),
+        "|" + "".join("---:|" if is_number(rows, name) else "---|" for name in names),
         *("| " + " | ".join(cell(row[name]).replace("|", "/") for name in names) + " |" for row in rows),
     ]
 

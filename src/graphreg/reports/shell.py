@@ -137,10 +137,10 @@ def records(rows: Sequence[Mapping[str, Any]], caption: str, theirs: str = "pape
     rows    the first field names the line; fields that hold lists or mappings are left out
     theirs  columns whose name begins so hold figures that others published, and look like it
     """
-    from graphreg.bench.tables import cell, columns_of
+    from graphreg.bench.tables import cell, columns_of, is_number
 
     names = columns_of(rows)
-    numbers = {name for name in names if any(isinstance(row[name], (int, float)) for row in rows)}
+    numbers = {name for name in names if is_number(rows, name)}
     kinds = {name: " ".join(["number"] * (name in numbers) + ["theirs"] * name.startswith(theirs)) for name in names}
     # Names of files and columns may break at their underscores.
     heads = {name: escape(name).replace("_", "_<wbr>") for name in names}
