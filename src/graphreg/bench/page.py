@@ -84,7 +84,6 @@ def glance(results: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "90 %": float(high),
                     "median s": median_of(ran, "seconds"),
                     "runs of all methods": len(result["rows"]),
-                    "date": result.get("date"),
                 }
             )
     return lines
