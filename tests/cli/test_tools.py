@@ -330,14 +330,15 @@ def test_demo_as_json(run: Shell) -> None:
 
 @pytest.fixture
 def small_x84(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphreg.bench.x84.MADE", ("hare",))
+    monkeypatch.setattr("graphreg.bench.x84.QUICK", ("hare",))
+    monkeypatch.setattr("graphreg.bench.x84.QUICK_POINTS", 2000)
     monkeypatch.setattr("graphreg.bench.x84.RATIOS", (0.1, 0.5))
-    monkeypatch.setattr("graphreg.bench.x84.POINTS", 4000)
+    monkeypatch.setattr("graphreg.bench.pairs.QUICK_POINTS", {"object": 1500})
 
 
 @pytest.mark.usefixtures("small_x84")
 def test_bench_as_json(run: Shell) -> None:
-    done = run("bench", "x84", "--out", "results", "--json", "--quiet")
+    done = run("bench", "x84", "--quick", "--out", "results", "--json", "--quiet")
     assert done.status == 0, done.err
     assert done.err == ""
     written = json.loads(Path("results/x84.json").read_text())
@@ -347,7 +348,7 @@ def test_bench_as_json(run: Shell) -> None:
 
 @pytest.mark.usefixtures("small_x84")
 def test_bench_writes_a_report_of_what_it_measures_or_of_all_that_is_there(run: Shell) -> None:
-    assert run("bench", "x84", "--out", "results", "--report", "x84.html").status == 0
+    assert run("bench", "x84", "--quick", "--out", "results", "--report", "x84.html").status == 0
     page = Path("x84.html").read_text(encoding="utf-8")
     assert json.loads(Path("results/x84.json").read_text())["title"] in page
     assert run("bench", "page", "--out", "results", "--report", "all.html").status == 0
