@@ -19,7 +19,7 @@ from graphreg.datasets import synthetic
 
 def graphreg_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from graphreg.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02
 
 def register_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from graphreg.cli import main; main()", "register", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -309,7 +309,7 @@ def test_help_loads_nothing_that_it_does_not_need() -> None:
 def test_the_shell_completes(words: str, expected: list[str]) -> None:
     environment = {"_GRAPHREG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     program = [sys.executable, "-c", "from graphreg.cli import main; main()"]
-    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, **environment}, timeout=600)
     assert done.stdout.split() == expected
 
 
