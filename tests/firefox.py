@@ -56,10 +56,14 @@ class Firefox:
             stderr=subprocess.DEVNULL,
             env={**os.environ, "HOME": self._home.name},
         )
-        self._socket = self._connected()
         self._number = 0
-        self._receive()  # it greets first
-        self._tell("WebDriver:NewSession")
+        try:
+            self._socket = self._connected()
+            self._receive()  # it greets first
+            self._tell("WebDriver:NewSession")
+        except BaseException:
+            self._process.kill()
+            raise
 
     def close(self) -> None:
         self._socket.close()
