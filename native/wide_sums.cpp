@@ -14,17 +14,19 @@ namespace graphreg {
 
 namespace {
 
-// Chebyshev nodes along each side of a box, which is one width of the Gaussian: interpolation is then off by
-// 2 (1/4)^8 7!!/8! = 8e-8 of the Gaussian's height.
-constexpr std::size_t nodes = 8;
+// Chebyshev nodes along each side of a box, and that side in widths s of the Gaussian: interpolation is then off by
+// 2 (1.5/4)^12 11!!/12! = 3e-10 of the Gaussian's height, its slope by up to 12^2 times that.
+constexpr std::size_t nodes = 12;
 constexpr std::size_t fours = nodes / 4;
+constexpr double widths_a_side = 1.5;
 constexpr double pi = 3.14159265358979323846;
-// exp(-20) = 2e-9 is nothing, as in the sum over pairs: boxes with so many widths between them, squared, do not count.
-constexpr int reach_squared = 40;
-constexpr int farthest = 7;
+// exp(-20) = 2e-9 is nothing, as in the sum over pairs: boxes farther apart than sqrt(40) widths do not count. In sides:
+constexpr int reach_squared = static_cast<int>(40 / (widths_a_side * widths_a_side));
+constexpr int farthest = 5;
+static_assert(farthest * farthest > reach_squared);
 constexpr int most_along_a_side = 64;
 // About so many pairs of points cost what a pair of boxes does.
-constexpr double pairs_a_box = 700;
+constexpr double pairs_a_box = 3000;
 
 using Row = std::array<Four, fours>;
 using Sheet = std::array<Row, nodes>;
@@ -33,7 +35,8 @@ using Matrix = std::array<Row, nodes>;  // [from] is a row over all nodes that i
 
 double node(std::size_t i) { return std::cos((2 * static_cast<double>(i) + 1) * pi / (2 * nodes)); }
 
-// T_k at the nodes, so that the polynomial that is 1 at node i and 0 at all others is 1/8 + 1/4 sum_k T_k(t_i) T_k(u).
+// T_k at the nodes, so that the polynomial that is 1 at node i and 0 at all others is
+// (1 + 2 sum_k T_k(t_i) T_k(u)) / nodes.
 struct Basis {
     Basis() {
         for (std::size_t k = 0; k < nodes; ++k)
@@ -63,7 +66,7 @@ GRAPHREG_INLINE void at(const Basis& basis, double u, Row& value, Row& slope) {
     }
 }
 
-// A lattice that holds both clouds, its cells one width wide.
+// A lattice that holds both clouds.
 struct Lattice {
     double low[3];
     double side;
@@ -220,8 +223,8 @@ GRAPHREG_INLINE void spread(const Smooth& all, std::size_t box, const Values& po
         // Interpolation can fall below 0 by what it is off.
         weight[i] = std::max(dot(level, value[2]), 0.0);
         if (!force) continue;
-        // sum m (y - x) exp(-|y - x|^2 / (2 s^2)) is s^2 times the slope by x, which is 2/s times the slope by u.
-        const double lift = 2 * all.lattice.side;
+        // sum m (y - x) exp(-|y - x|^2 / (2 s^2)) is s^2 times the slope by x, which is 2/side times the slope by u.
+        const double lift = 2 * static_cast<double>(all.system.width) / widths_a_side;
         force[3 * i] = lift * dot(by_x, value[2]);
         force[3 * i + 1] = lift * dot(by_y, value[2]);
         force[3 * i + 2] = lift * dot(level, slope[2]);
@@ -244,7 +247,7 @@ void spread_boxes(const Smooth& all, std::size_t begin, std::size_t end, double*
 
 // false where the clouds are too long for the width.
 bool lay(const MixtureSystem& system, Lattice& lattice) {
-    lattice.side = static_cast<double>(system.width);
+    lattice.side = widths_a_side * static_cast<double>(system.width);
     for (int a = 0; a < 3; ++a) {
         float low = std::numeric_limits<float>::infinity(), high = -low;
         for (std::size_t i = 0; i < system.count; ++i) {
@@ -276,7 +279,7 @@ bool wide_gaussian_sums(const MixtureSystem& system, int threads, double* weight
     for (int distance = -farthest; distance <= farthest; ++distance)
         for (std::size_t from = 0; from < nodes; ++from)
             for (std::size_t to = 0; to < nodes; ++to) {
-                const double apart = distance + (node(from) - node(to)) / 2;
+                const double apart = widths_a_side * (distance + (node(from) - node(to)) / 2);
                 kernel[distance + farthest][from][to / 4][to % 4] = std::exp(-apart * apart / 2);
             }
     const std::unique_ptr<Values[]> sources(new Values[others.size()]);
