@@ -16,9 +16,9 @@ import twins
 from drawn import clouds, make_cloud, make_motion, seeds
 from graphreg import _core
 from graphreg.datasets import synthetic
-from graphreg.methods.ecm import fit_points_in_metric
+from graphreg.methods.ecm import SMALLEST_VARIANCE, EcmSettings, fit_points_in_metric, register_ecm
 from graphreg.methods.gmm import Overlap, motion_of
-from graphreg.methods.mixtures import in_spatial_order, mean_squared_distance, responsibilities
+from graphreg.methods.mixtures import in_spatial_order, mean_squared_distance, responsibilities, unit_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
@@ -139,6 +139,42 @@ def test_outliers_do_not_pull(body: np.ndarray, method: str) -> None:
     assert rmsd(result.transformation, motion, body) < 0.004 / 4
     plain = graphreg.register(*dirty, method="icp", voxel=0)
     assert rmsd(plain.transformation, motion, body) > 0.004
+
+
+def test_ecm_agrees_with_its_twin() -> None:
+    """The same start, the same steps: pose within 0.05 degrees and a tenth of the spacing."""
+    pair = synthetic.pair("hare", 20.0, points=2000)
+    voxel = float(np.ptp(pair.target, axis=0).max()) / 12
+    found = register_ecm(pair.source, pair.target, EcmSettings(voxel=voxel, max_iterations=15, tolerance=0.0))
+    centroids = found.source.mean(axis=0), found.target.mean(axis=0)
+    unit = unit_of(found.source, found.target)
+    there = twins.ecm(
+        (found.source - centroids[0]) / unit,
+        (found.target - centroids[1]) / unit,
+        uniform=1.5 * np.sqrt(2 * np.pi) / (EcmSettings().radius * voxel / unit) ** 3,
+        floor=SMALLEST_VARIANCE,
+        steps=15,
+    )
+    expected = pose(there[:3, :3], unit * there[:3, 3] + centroids[1] - there[:3, :3] @ centroids[0])
+    assert angular_error(found.transformation, expected) < 0.05
+    assert rmsd(found.transformation, expected, found.source) < 0.1 * voxel
+
+
+def test_sums_of_wide_gaussians_agree_with_their_twin() -> None:
+    """Where a box of a width and a half holds many points, the sums are made box by box, to the stated bounds; the
+    same bits for any number of threads."""
+    x, y = (single(make_cloud("surface", 2000, seed)) for seed in (0, 1))
+    mass = single(np.random.default_rng(0).random(len(y)))
+    wide = [values.astype(np.float64) for values in (x, y, mass)]
+    for width in (np.float32(2.0), np.float32(0.4)):
+        weights, forces = _core.gaussian_forces(x, y, mass, width, 1)
+        again = _core.gaussian_forces(x, y, mass, width, 3)
+        assert weights.tobytes() == again[0].tobytes()
+        assert forces.tobytes() == again[1].tobytes()
+        joint = wide[2] * np.exp(-twins.squared_distances(wide[0], wide[1]) / (2 * float(width) ** 2))
+        pulls = joint @ wide[1] - joint.sum(axis=1)[:, None] * wide[0]
+        assert np.abs(weights - joint.sum(axis=1)).max() < 3e-9 * wide[2].sum()
+        assert np.abs(forces - pulls).max() < 1e-7 * float(width) * wide[2].sum()
 
 
 def test_gmm_lowers_its_objective_for_each_width(body: np.ndarray) -> None:
