@@ -17,8 +17,8 @@ from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose
 
 pytest.importorskip("probreg", reason="probreg is not installed: see CONTRIBUTING.md")
-from probreg import cost_functions, gauss_transform  # noqa: E402
-from transforms3d import quaternions  # noqa: E402
+from probreg import cost_functions, gauss_transform
+from transforms3d import quaternions
 
 # Coarse: probreg's sums over pairs are loops in Python.
 CELLS = 12
