@@ -294,15 +294,18 @@ def fpfh(points: Floats, normals: Floats, radius: float, most: int) -> tuple[Flo
     return mixed.reshape(count, 33), spread
 
 
-def ecm(x: Floats, y: Floats, uniform: float, floor: float, steps: int) -> Floats:
+def ecm(source: Floats, target: Floats, radius: float, floor: float, steps: int) -> Floats:
     """(4, 4): ECM for point registration (Horaud et al., TPAMI 33(3), 2011, Algorithm 1), with arrays of all pairs.
 
-    x, y     components and data, centroids at the origin
-    uniform  density of the outliers' class, as a share of a component's
-    floor    added to the covariance
+    radius  that of the ball in which an outlier has the density of one point
+    floor   added to the covariance, in units of the clouds' spread, squared
 
-    The rotation is searched for by a general optimiser over its vector.
+    It begins with the centroids aligned. The rotation is searched for by a general optimiser over its vector.
     """
+    centroids = source.mean(axis=0), target.mean(axis=0)
+    unit = np.sqrt((((source - centroids[0]) ** 2).sum() / len(source) + target.var(axis=0).sum()) / 2)
+    x, y = (source - centroids[0]) / unit, (target - centroids[1]) / unit
+    uniform = 1.5 * np.sqrt(2 * np.pi) / (radius / unit) ** 3
     turn, shift = Rotation.identity(), np.zeros(3)
     covariance = np.eye(3) * squared_distances(x, y).mean() / 3
     for _ in range(steps):
@@ -323,5 +326,5 @@ def ecm(x: Floats, y: Floats, uniform: float, floor: float, steps: int) -> Float
         apart = y[None] - (turn.apply(x) + shift)[:, None]
         covariance = np.tensordot(share[..., None] * apart, apart, ([0, 1], [0, 1])) / share.sum() + floor * np.eye(3)
     motion = np.eye(4)
-    motion[:3, :3], motion[:3, 3] = turn.as_matrix(), shift
+    motion[:3, :3], motion[:3, 3] = turn.as_matrix(), unit * shift + centroids[1] - turn.apply(centroids[0])
     return motion
