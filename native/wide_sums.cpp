@@ -20,7 +20,8 @@ constexpr std::size_t nodes = 12;
 constexpr std::size_t fours = nodes / 4;
 constexpr double widths_a_side = 1.5;
 constexpr double pi = 3.14159265358979323846;
-// exp(-20) = 2e-9 is nothing, as in the sum over pairs: boxes farther apart than sqrt(40) widths do not count. In sides:
+// exp(-20) = 2e-9 is nothing, as in the sum over pairs: boxes farther apart than sqrt(40) widths do not count. That is,
+// in sides:
 constexpr int reach_squared = static_cast<int>(40 / (widths_a_side * widths_a_side));
 constexpr int farthest = 5;
 static_assert(farthest * farthest > reach_squared);
@@ -33,16 +34,18 @@ using Sheet = std::array<Row, nodes>;
 using Values = std::array<Sheet, nodes>;
 using Matrix = std::array<Row, nodes>;  // [from] is a row over all nodes that it goes to
 
-double node(std::size_t i) { return std::cos((2 * static_cast<double>(i) + 1) * pi / (2 * nodes)); }
+// T_k at node i; T_1 is its place.
+double at_node(std::size_t k, std::size_t i) {
+    return std::cos(static_cast<double>(k) * (2 * static_cast<double>(i) + 1) * pi / (2 * nodes));
+}
 
-// T_k at the nodes, so that the polynomial that is 1 at node i and 0 at all others is
-// (1 + 2 sum_k T_k(t_i) T_k(u)) / nodes.
+// The polynomial that is 1 at node t_i and 0 at all others is (1 + 2 sum_k T_k(t_i) T_k(u)) / nodes: the factors of the
+// T_k(u).
 struct Basis {
     Basis() {
         for (std::size_t k = 0; k < nodes; ++k)
             for (std::size_t i = 0; i < nodes; ++i)
-                rows[k][i / 4][i % 4] =
-                    (k ? 2.0 : 1.0) / nodes * std::cos(static_cast<double>(k) * (2 * static_cast<double>(i) + 1) * pi / (2 * nodes));
+                rows[k][i / 4][i % 4] = (k ? 2.0 : 1.0) / nodes * at_node(k, i);
     }
     std::array<Row, nodes> rows;
 };
@@ -118,7 +121,7 @@ struct Smooth {
     const Boxes &boxes, &others;
     const Basis& basis;
     const std::array<Matrix, 2 * farthest + 1>& kernel;  // [distance in cells + farthest][node of others][node here]
-    Values* sources;                                     // for each box of others: what its mass amounts to at the nodes
+    Values* sources;                                     // for each box of others: its mass, put at the nodes
 };
 
 GRAPHREG_INLINE void clear(Values& values) {
@@ -182,14 +185,16 @@ GRAPHREG_INLINE void collect(const Smooth& all, std::size_t cell, Values& potent
             for (std::size_t i = 0; i < nodes; ++i)
                 for (std::size_t to = 0; to < nodes; ++to)
                     for (std::size_t from = 0; from < nodes; ++from)
-                        for (std::size_t f = 0; f < fours; ++f) sheet[i][to][f] += line[i][from][f] * k[from][to / 4][to % 4];
+                        for (std::size_t f = 0; f < fours; ++f)
+                            sheet[i][to][f] += line[i][from][f] * k[from][to / 4][to % 4];
         }
         if (!any_sheet) continue;
         const Matrix& k = all.kernel[x - here[0] + farthest];
         for (std::size_t to = 0; to < nodes; ++to)
             for (std::size_t from = 0; from < nodes; ++from)
                 for (std::size_t j = 0; j < nodes; ++j)
-                    for (std::size_t f = 0; f < fours; ++f) potential[to][j][f] += sheet[from][j][f] * k[from][to / 4][to % 4];
+                    for (std::size_t f = 0; f < fours; ++f)
+                        potential[to][j][f] += sheet[from][j][f] * k[from][to / 4][to % 4];
     }
 }
 
@@ -200,7 +205,8 @@ GRAPHREG_INLINE double dot(const Row& a, const Row& b) {
 }
 
 // The potential at the points of a box, and its slope, which is the force.
-GRAPHREG_INLINE void spread(const Smooth& all, std::size_t box, const Values& potential, double* weight, double* force) {
+GRAPHREG_INLINE void spread(const Smooth& all, std::size_t box, const Values& potential, double* weight,
+                            double* force) {
     for (std::size_t n = all.boxes.first[box]; n < all.boxes.first[box + 1]; ++n) {
         const std::size_t i = all.boxes.order[n];
         const float* point = all.system.points + 3 * i;
@@ -279,7 +285,7 @@ bool wide_gaussian_sums(const MixtureSystem& system, int threads, double* weight
     for (int distance = -farthest; distance <= farthest; ++distance)
         for (std::size_t from = 0; from < nodes; ++from)
             for (std::size_t to = 0; to < nodes; ++to) {
-                const double apart = widths_a_side * (distance + (node(from) - node(to)) / 2);
+                const double apart = widths_a_side * (distance + (at_node(1, from) - at_node(1, to)) / 2);
                 kernel[distance + farthest][from][to / 4][to % 4] = std::exp(-apart * apart / 2);
             }
     const std::unique_ptr<Values[]> sources(new Values[others.size()]);

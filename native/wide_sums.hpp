@@ -1,5 +1,5 @@
-// Sums of Gaussians so wide that a box of about a width holds many points. Such a sum is smooth: a polynomial for each box
-// stands for all its points.
+// Sums of Gaussians so wide that a box of about a width holds many points. Such a sum is smooth: a polynomial for each
+// box stands for all its points.
 #pragma once
 
 #include "mixtures.hpp"
