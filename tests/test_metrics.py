@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import graphreg
 from drawn import make_cloud, make_motion, motions, seeds
-from graphreg.metrics import angular_error, rmsd, sequence_errors, translation_error
+from graphreg.errors import InputError
+from graphreg.metrics import angular_error, rmsd, segment_errors, sequence_errors, translation_error
 from graphreg.poses import inverse, pose, rotation_from_vector
 
 
@@ -59,3 +60,31 @@ def test_errors_of_steps_add_up() -> None:
 def test_steps_and_poses_must_match() -> None:
     with pytest.raises(graphreg.InputError, match="^truth: expected 3 poses for 2 steps, got 2"):
         sequence_errors([np.eye(4)] * 2, [np.eye(4)] * 2)
+
+
+def straight(frames: int, apart: float, scale: float = 1.0) -> list[np.ndarray]:
+    return [pose(np.eye(3), [scale * apart * k, 0.0, 0.0]) for k in range(frames)]
+
+
+def test_segments_tell_a_scale_that_is_off_whatever_their_length() -> None:
+    for frames, lengths in ((251, (100.0, 200.0)), (41, tuple(5.0 * k for k in range(1, 9)))):
+        errors = segment_errors(straight(frames, 1.0, 1.02), straight(frames, 1.0))
+        assert errors is not None
+        assert errors.lengths == pytest.approx(lengths)
+        assert errors.count == sum(frames - int(length) for length in lengths)
+        assert errors.percent == pytest.approx(2)
+        assert errors.degrees == pytest.approx(0, abs=1e-9)
+
+
+def test_segments_tell_a_turn_and_do_not_depend_on_the_world() -> None:
+    world = pose(rotation_from_vector([0.3, -0.2, 0.9]), [5.0, 1.0, 2.0])
+    turning = [pose(rotation_from_vector([0, 0, np.radians(0.1 * k)]), [1.0 * k, 0, 0]) for k in range(151)]
+    errors = segment_errors([world @ here for here in turning], straight(151, 1.0))
+    assert errors is not None
+    assert errors.degrees == pytest.approx(0.1)
+
+
+def test_segments_of_a_sensor_that_stands_still_are_none() -> None:
+    assert segment_errors(straight(5, 0.0), straight(5, 0.0)) is None
+    with pytest.raises(InputError, match="truth: expected poses of shape"):
+        segment_errors(straight(5, 1.0), straight(4, 1.0))

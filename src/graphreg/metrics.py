@@ -13,6 +13,9 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.poses import inverse, transform
 
+# Lengths of the KITTI benchmark, in metres.
+SEGMENTS = (100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 800.0)
+
 
 def angular_error(found: ArrayLike, truth: ArrayLike) -> float:
     """AngErr in degrees: the angle of the turn between two rotations (3x3 or 4x4).
@@ -69,6 +72,50 @@ def sequence_errors(steps: Sequence[ArrayLike], truth: Sequence[ArrayLike]) -> S
         composed.append(composed[-1] @ np.asarray(step, np.float64))
     absolute = _errors(composed[1:], [inverse(poses[0]) @ p for p in poses[1:]])
     return SequenceErrors(*relative.mean(axis=0), *absolute.mean(axis=0), *absolute[-1])
+
+
+@dataclass(frozen=True)
+class SegmentErrors:
+    """Errors over stretches of a way, as the KITTI benchmark tells them: means over all of them.
+
+    lengths      of the stretches, in the unit of the data
+    count        how many stretches there are
+    percent      how far their ends are off, of their length
+    degrees      and how far they are turned, for each unit of length
+    """
+
+    lengths: tuple[float, ...]
+    count: int
+    percent: float
+    degrees: float
+
+
+def segment_errors(poses: ArrayLike, truth: ArrayLike) -> SegmentErrors | None:
+    """Compare stretches of 100, 200, ... 800, from every frame on; on a shorter way, of one to eight eighths of it.
+
+    poses, truth  (n, 4, 4): of each frame, x_world = P x_frame; the two worlds may differ
+
+    None where the sensor did not move. The benchmark begins a stretch at every tenth frame.
+    """
+    found, true = np.asarray(poses, np.float64), np.asarray(truth, np.float64)
+    if found.shape != true.shape or found.ndim != 3:
+        raise InputError(f"truth: expected poses of shape {found.shape}, got {true.shape}")
+    way = np.concatenate([[0.0], np.linalg.norm(np.diff(true[:, :3, 3], axis=0), axis=1).cumsum()])
+    # Rounding may leave the last frame a hair before the end of the way.
+    wholly = way[-1] * (1 - 1e-12)
+    if not wholly > 0:
+        return None
+    fitting = [length for length in SEGMENTS if length <= wholly]
+    lengths = fitting or [float(share * wholly / len(SEGMENTS)) for share in range(1, len(SEGMENTS) + 1)]
+    percents, degrees = [], []
+    for length in lengths:
+        ends = np.searchsorted(way, way + length)
+        for begin, end in enumerate(ends[ends < len(way)]):
+            steps = [inverse(some[begin]) @ some[end] for some in (found, true)]
+            off = inverse(steps[0]) @ steps[1]
+            percents.append(100 * float(np.linalg.norm(off[:3, 3])) / length)
+            degrees.append(angular_error(off, np.eye(4)) / length)
+    return SegmentErrors(tuple(lengths), len(percents), float(np.mean(percents)), float(np.mean(degrees)))
 
 
 def _errors(found: Sequence[ArrayLike], truth: Sequence[ArrayLike]) -> Floats:
