@@ -10,6 +10,7 @@ from graphreg.invariants import invariants, normals
 from graphreg.registration import Result, methods, prepare, register
 from graphreg.reports.html import report
 from graphreg.response import inliers, intensity, resample
+from graphreg.sequences import Odometry, Trajectory, sequence
 from graphreg.views import Prepared
 from graphreg.voxels import voxel_downsample
 
@@ -21,8 +22,10 @@ __all__ = [
     "Graph",
     "InputError",
     "MissingExtraError",
+    "Odometry",
     "Prepared",
     "Result",
+    "Trajectory",
     "formats",
     "fpfh",
     "inliers",
@@ -38,6 +41,7 @@ __all__ = [
     "register",
     "report",
     "resample",
+    "sequence",
     "voxel_downsample",
     "write",
     "write_poses",

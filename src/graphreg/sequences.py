@@ -1,8 +1,8 @@
 """sequence(): frames of a moving sensor in, its poses out, with a verdict on each frame.
 
-A frame is first laid on a local map from where it would be if the sensor went on as before. Where that fails, it is laid
-on the frame before it; where that fails as well, the full search looks for it, on the map and on the frame before. A frame
-that none of these can place keeps the pose that was guessed, and is marked; the next ones may go on from it.
+A frame is first laid on a local map, from where it would be if the sensor went on as before. Where that fails, it is
+laid on the frame before it; where that fails as well, the full search looks for it, on the map and on the frame before.
+A frame that none of these can place keeps the pose that was guessed, and is marked; the next ones may go on from it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,7 @@ class Odometry:
         return transform(at, cloud.points)
 
     def _placed(self, frame: Prepared, guess: Floats) -> Step:
-        """The first way to lay the frame on something that succeeds; else the guess, and the best that was said of it."""
+        """By the first way that succeeds; where none does, the guess, with the verdict of the way that came closest."""
         targets = {"map": self._map, "frame before": self._before}
         if self._map is not None and self._before is not None and self._map[0] is self._before[0]:
             del targets["frame before"]
@@ -175,7 +175,7 @@ class Odometry:
         return failed or Step(guess, True, 1.0, "first frame: the others are laid on it")
 
     def _takes_in(self, step: Step) -> bool:
-        """Whether the local map is to be renewed with this frame: it is the first, or the map shows too little of it."""
+        """Whether to renew the local map with this frame: it is the first, or the map shows too little of it."""
         if self._pairs or not step.success:
             return False
         worn = step.target != "map" or step.overlap < WORN * self._best
@@ -271,6 +271,11 @@ def frame_files(folder: str | os.PathLike[str]) -> list[Path]:
     ((suffix, _),) = Counter(sorted(path.suffix.lower() for path in found)).most_common(1)
     frames = [path for path in found if path.suffix.lower() == suffix]
     return sorted(frames, key=lambda path: by_number(path.name))
+
+
+def steps_between(poses: Floats) -> list[Floats]:
+    """The motions between neighbouring frames: step k maps frame k + 1 onto frame k."""
+    return [inverse(here) @ there for here, there in pairwise(poses)]
 
 
 def _frames(frames: Any) -> Iterator[Any]:

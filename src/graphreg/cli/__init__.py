@@ -21,6 +21,7 @@ from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
 from graphreg.cli.register import register
+from graphreg.cli.sequence import sequence
 from graphreg.cli.view import view
 
 # As shells say it of a program that a closed pipe ends.
@@ -50,6 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(register)
+app.command()(sequence)
 app.command()(view)
 app.command()(info)
 app.command()(clean)
