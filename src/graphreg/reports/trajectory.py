@@ -33,7 +33,7 @@ from graphreg.threads import thread_count
 
 SCRIPTS = ("viewer.js", "trajectory.js")
 # The way is drawn as a chain of dots, so many to the radius of the map; and at most so many.
-DOTS_TO_RADIUS, MOST_DOTS = 250, 20_000
+DOTS_TO_RADIUS, MOST_DOTS = 150, 20_000
 # What a dot of the way stands for.
 FOUND, GUESSED, TRUE = range(3)
 PICTURE = (1200, 640)
@@ -145,15 +145,16 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
         off = np.linalg.norm(ways["found"] - ways["truth"], axis=1)
         chart = line_chart({"off": (number, off)}, "Error of the position", "frame", "unit of the data", marked=False)
         yield chart_of(chart, "How far each frame is off the truth.")
-    for title, note, values in (
-        ("Confidence", "Of each frame; 0 where it could not be read.", [step.confidence for step in steps]),
-        ("Overlap", "The share of each frame that lies on what it was laid on.", [step.overlap for step in steps]),
-        ("Time", "For each frame, without reading it.", [step.seconds for step in steps]),
-    ):
-        chart = line_chart(
-            {title: (number, values)}, title, "frame", "seconds" if title == "Time" else "", marked=False
-        )
-        yield chart_of(chart, note)
+    laid = [step for step in steps if step.target]
+    if laid:
+        lines = {
+            "confidence": (number, [step.confidence for step in steps]),
+            "overlap": ([step.number for step in laid], [step.overlap for step in laid]),
+        }
+        chart = line_chart(lines, "Verdict", "frame", "", marked=False)
+        yield chart_of(chart, "Of each frame; overlap is the share that lies on what it was laid on.")
+    chart = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
+    yield chart_of(chart, "For each frame, without reading it.")
 
 
 def _frames(steps: Iterable[Step]) -> str:
@@ -214,21 +215,21 @@ def _payload(seen: Sample, found: Trajectory, truth: Floats | None) -> dict[str,
 
 
 def _upward(view: Floats) -> Floats:
-    """The axis of the first frame that is most nearly up, where the map is looked at from."""
-    up = view[1] + view[2]
+    """The axis of the first frame along which the map is flat: it is looked at across its flat side."""
+    main = np.argmax(np.abs(view[2]))
     axis = np.zeros(3)
-    axis[np.argmax(np.abs(up))] = np.sign(up[np.argmax(np.abs(up))])
+    axis[main] = np.sign(view[2, main])
     return axis
 
 
 def _picture(seen: Sample, found: Trajectory) -> str:
     """Where scripts are off: the way on the map."""
-    from graphreg.reports.pictures import BLUE, GREY, Camera, png, render
+    from graphreg.reports.pictures import GREY, ORANGE, Camera, png, render
 
     right, up, viewer = standpoint(seen)
     turn = np.stack([right, -viewer, up])
     dots, _ = _chain(found, None, seen.radius)
     both = [((points - seen.centre) / seen.radius @ turn.T, colour)
-            for points, colour in ((seen.points[: seen.on_surface], GREY), (dots, BLUE))]  # fmt: skip
+            for points, colour in ((seen.points[: seen.on_surface], GREY), (dots, ORANGE))]  # fmt: skip
     image = render(both, Camera(azimuth=0, elevation=0), PICTURE)
     return "data:image/png;base64," + base64.b64encode(png(image)).decode()

@@ -40,7 +40,7 @@
     const palette = bytes(data.palette);
     recolour = () => {
       const [way, heights] = clouds.map(() => new Uint8Array(1024).fill(255));
-      ["--source", "--stray", "--target"].forEach((name, level) => way.set(themed(name), 4 * level));
+      ["--target", "--stray", "--source"].forEach((name, level) => way.set(themed(name), 4 * level));
       for (let level = 0; level < 255; level++) heights.set(palette.subarray(3 * level, 3 * level + 3), 4 * level);
       heights.set(themed("--unknown"), 4 * 255);
       viewer.colour(
