@@ -136,7 +136,7 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
 
     steps = found.steps
     number = np.array([step.number for step in steps])
-    ways = {"found": found.poses[:, :3, 3]} | ({} if truth is None else {"truth": truth[:, :3, 3]})
+    ways = ({} if truth is None else {"truth": truth[:, :3, 3]}) | {"found": found.poses[:, :3, 3]}
     if len(steps) > 1:
         lines = {name: (way[:, 0], way[:, 1]) for name, way in ways.items()}
         chart = line_chart(lines, "The way, from above", "x", "y", marked=False)

@@ -1,0 +1,108 @@
+"""graphreg sequence: the files, the exit status and what is said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphreg
+from graphreg.metrics import angular_error, translation_error
+from graphreg.poses import inverse
+from walks import NOISE, from_first, poses, walk
+
+COUNT = 5
+
+
+def sequence_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "sequence", *map(str, arguments)]
+    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("drive")
+    (path / "frames").mkdir()
+    for number, points in enumerate(walk(COUNT)):
+        graphreg.write(path / "frames" / f"f{number + 8}.ply", points)
+    graphreg.write_poses(path / "truth.kitti", poses(COUNT))
+    return path
+
+
+def test_poses_map_and_page_are_written(folder: Path) -> None:
+    files = ("-o", "poses.tum", "--map", "map.ply", "--report", "drive.html")
+    done = sequence_command("frames", "--truth", "truth.kitti", *files, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"frames: {COUNT}, all registered" in done.stdout
+    assert "relative error: " in done.stdout
+    found = graphreg.read_poses(folder / "poses.tum")
+    for here, there in zip(found, from_first(poses(COUNT)), strict=True):
+        assert angular_error(here, there) < 0.2
+        assert translation_error(here, there) < 4 * NOISE
+    assert len(graphreg.read(folder / "map.ply")) > 1000
+    page = (folder / "drive.html").read_text(encoding="utf-8")
+    assert "Every frame registered" in page
+    assert "f12.ply" in page
+
+
+def test_json_holds_every_step_and_the_errors(folder: Path) -> None:
+    done = sequence_command("frames", "--every", 2, "--pairs", "--truth", "truth.kitti", "--json", cwd=folder)
+    said = json.loads(done.stdout)
+    same = graphreg.sequence(folder / "frames", every=2, mode="pairs")
+    assert np.array_equal([step["pose"] for step in said["steps"]], same.poses)
+    assert [(step["number"], step["name"]) for step in said["steps"]] == [(0, "f8.ply"), (2, "f10.ply"), (4, "f12.ply")]
+    assert said["steps"][0]["voxel"] is None
+    assert 0 < said["errors"]["relative_translation"] < 2 * NOISE
+    assert said["errors"]["segments"]["count"] > 0
+
+
+def test_a_frame_that_cannot_be_read_is_told_and_the_rest_is_done(folder: Path, tmp_path: Path) -> None:
+    for path in (folder / "frames").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "f10.ply").write_bytes(b"ply\n")
+    done = sequence_command(".", "-o", "poses.npy", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "f10.ply: its pose is a guess; not registered: " in done.stderr
+    assert f"frames: {COUNT}, 1 of them not registered" in done.stdout
+    assert np.load(tmp_path / "poses.npy").shape == (COUNT, 4, 4)
+
+
+def test_a_kitti_sequence_has_its_own_truth_and_times(tmp_path: Path) -> None:
+    (tmp_path / "velodyne").mkdir()
+    for number, points in enumerate(walk(4)):
+        graphreg.write(tmp_path / "velodyne" / f"{number:06d}.bin", points)
+    to_camera = np.array([[0.0, -1, 0, 0.1], [0, 0, -1, 0.2], [1, 0, 0, 0.3], [0, 0, 0, 1]])
+    (tmp_path / "calib.txt").write_text("Tr: " + " ".join(map(str, to_camera[:3].ravel())) + "\n")
+    cameras = [to_camera @ at @ inverse(to_camera) for at in from_first(poses(4))]
+    graphreg.write_poses(tmp_path / "poses.txt", cameras, format="kitti")
+    (tmp_path / "times.txt").write_text("0.0\n0.5\n1.0\n1.5\n")
+    done = sequence_command(".", "--every", 2, "-o", "out.tum", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["errors"]["last_translation"] < 4 * NOISE
+    assert np.loadtxt(tmp_path / "out.tum")[:, 0].tolist() == [0.0, 1.0]
+    (tmp_path / "times.txt").write_text("0.0\n0.5\n")
+    assert "times.txt: holds 2 lines" in sequence_command(".", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "folder: nowhere is no folder"),
+        (("frames", "-o", "poses.doc"), "its suffix '.doc' is not known"),
+        (("frames", "--report", "page.txt"), "expected a name that ends in .html"),
+        (("frames", "--truth", "short.kitti"), "holds 2 poses, too few for 5 frames"),
+        (("frames", "--every", "0"), "--every"),
+        (("empty",), "holds no frames"),
+    ],
+)
+def test_what_cannot_be_used_is_told(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    graphreg.write_poses(folder / "short.kitti", poses(2))
+    (folder / "empty").mkdir(exist_ok=True)
+    done = sequence_command(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
