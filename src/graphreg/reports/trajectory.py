@@ -147,11 +147,11 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
         yield chart_of(chart, "How far each frame is off the truth.")
     laid = [step for step in steps if step.target]
     if laid:
-        lines = {
+        told = {
             "confidence": (number, [step.confidence for step in steps]),
-            "overlap": ([step.number for step in laid], [step.overlap for step in laid]),
+            "overlap": (np.array([step.number for step in laid]), [step.overlap for step in laid]),
         }
-        chart = line_chart(lines, "Verdict", "frame", "", marked=False)
+        chart = line_chart(told, "Verdict", "frame", "", marked=False)
         yield chart_of(chart, "Of each frame; overlap is the share that lies on what it was laid on.")
     chart = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
     yield chart_of(chart, "For each frame, without reading it.")
