@@ -32,7 +32,7 @@ from graphreg.voxels import voxel_downsample
 
 MODES = ("map", "pairs")
 # The local map is made of the frames of so many places.
-PLACES = 5
+PLACES = 3
 # It is renewed with a frame that lies on it by less than this share of what another one did before.
 WORN = 0.9
 # Points of the whole map are gathered from so many frames before they are thinned out.

@@ -212,8 +212,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
             better = [name for name in PEERS if name in mine and _beaten(row, mine[name])]
             lines.append(
                 f"{drive}, {way}: {row['rel. degrees']:.4f} degrees and {row['rel. m']:.4f} m a step, drift "
-                f"{row['drift %']:.3f} %, {row['frames a second']:.1f} frames a second; {'; '.join(held)}; more exact a "
-                f"step, both in degrees and in metres: {', '.join(better) or 'no other library'}"
+                f"{row['drift %']:.3f} %, {row['frames a second']:.1f} frames a second; {'; '.join(held)}; more "
+                f"exact a step, both in degrees and in metres: {', '.join(better) or 'no other library'}"
             )
     return lines
 
