@@ -98,6 +98,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, points in names.items():
         for suffix in (".ply", ".pcd", ".las", ".laz", ".e57"):
             graphreg.write(place / f"{name}{suffix}", points)
+    (place / "frames").mkdir()
+    for number, points in enumerate((fixed, moving)):
+        graphreg.write(place / "frames" / f"{number}.ply", points)
+    graphreg.write_poses(place / "true_poses.kitti", [np.eye(4), motion()])
     write_kitti(place / "scans" / "kitti_odometry" / "dataset", moving)
     write_threedmatch(place / "scans" / "3dmatch_redkitchen", moving, fixed)
     return place

@@ -55,10 +55,10 @@ def sequence(
 
     \b
     Examples:
-      graphreg sequence scans/ -o poses.tum
-      graphreg sequence kitti/sequences/03 --every 2 --pairs --json
-      graphreg sequence scans/ --map map.ply --report drive.html
-      graphreg sequence scans/ --truth poses.txt --limit 100
+      graphreg sequence frames/ -o poses.tum
+      graphreg sequence scans/kitti_odometry/dataset/sequences/03 --every 2 --pairs --json
+      graphreg sequence frames/ --map map.ply --report drive.html
+      graphreg sequence frames/ --truth true_poses.kitti --limit 100
     """
     import json
 
