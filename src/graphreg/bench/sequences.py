@@ -123,8 +123,9 @@ def gicp_map() -> Follow:
         cloud, _ = small_gicp.preprocess_points(points, downsampling_resolution=GICP_VOXEL, num_threads=threads)
         if not empty:
             found = small_gicp.align(held, cloud, init_T_target_source=at @ step, num_threads=threads)
-            step = inverse(at) @ found.T_target_source
-            at = at @ step
+            # Its poses keep the rounding of where it starts: with the transpose in place of the inverse that would grow.
+            step = np.linalg.inv(at) @ found.T_target_source
+            at = np.asarray(found.T_target_source)
         empty = False
         held.insert(cloud, at)
         return at, True
