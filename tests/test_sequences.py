@@ -66,6 +66,12 @@ def test_any_number_of_threads_and_one_by_one_give_the_same_bits(frames: list[np
     assert np.array_equal(sequence(frames, threads=3).poses, found.poses)
 
 
+def test_no_frame_is_asked_for_in_vain(frames: list[np.ndarray]) -> None:
+    coming = iter(frames)
+    sequence(coming, every=3, limit=2)
+    assert len(list(coming)) == COUNT - 4
+
+
 def test_frames_are_asked_for_one_by_one_and_let_go() -> None:
     held: list[weakref.ref[Any]] = []
 
@@ -113,8 +119,11 @@ def test_every_nth_up_to_a_limit_and_the_callback_can_stop(frames: list[np.ndarr
 @pytest.mark.parametrize(
     "bad", [np.empty((0, 3)), np.full((50, 3), np.nan), np.ones((500, 3)), np.zeros((9, 2)), "no/such/file.ply", None]
 )
-def test_what_is_no_frame_is_told_and_gone_on_without(frames: list[np.ndarray], truth: np.ndarray, bad: Any) -> None:
-    mixed = sequence([*frames[:3], bad, *frames[4:6]])
+@pytest.mark.parametrize("mode", ["map", "pairs"])
+def test_what_is_no_frame_is_told_and_gone_on_without(
+    frames: list[np.ndarray], truth: np.ndarray, mode: str, bad: Any
+) -> None:
+    mixed = sequence([*frames[:3], bad, *frames[4:6]], mode=mode)
     assert [step.success for step in mixed.steps] == [True, True, True, False, True, True]
     lost = mixed.steps[3]
     assert lost.reason.startswith("not registered: ")
@@ -125,8 +134,11 @@ def test_what_is_no_frame_is_told_and_gone_on_without(frames: list[np.ndarray], 
 
 
 @pytest.mark.parametrize("mode", ["map", "pairs"])
-def test_a_first_frame_that_cannot_be_read_leaves_the_place_to_the_next(frames: list[np.ndarray], mode: str) -> None:
-    late = sequence([np.empty((0, 3)), *frames[:3]], mode=mode)
+@pytest.mark.parametrize("bad", [np.empty((0, 3)), np.ones((500, 3))])
+def test_a_first_frame_that_is_none_leaves_the_place_to_the_next(
+    frames: list[np.ndarray], mode: str, bad: np.ndarray
+) -> None:
+    late = sequence([bad, *frames[:3]], mode=mode)
     assert [step.success for step in late.steps] == [False, True, True, True]
     assert_same_way(late.poses[1:], from_first(poses(3)), steps=2)
 

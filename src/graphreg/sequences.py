@@ -110,9 +110,10 @@ class Odometry:
         self._pairs, self._threads, self._seed = mode == "pairs", thread_count(threads), _whole("seed", seed, 0)
         self._count = 0
         self._pose, self._velocity, self._lost = np.eye(4), np.eye(4), False
-        # What a frame can be laid on: the local map, and the last frame that holds points.
+        # What a frame can be laid on: the local map, and the last frame that was one; is that one where it was guessed?
         self._map: Place | None = None
         self._before: Place | None = None
+        self._adrift = False
         self._places: list[Place] = []
         self._best = 0.0
 
@@ -124,7 +125,7 @@ class Odometry:
         began = time.perf_counter()
         number, self._count = self._count, self._count + 1
         guess = self._pose @ self._velocity
-        held, points, in_map = None, 0, False
+        points, in_map = 0, False
         try:
             cloud = _cloud_of(frame)
             began, points = time.perf_counter(), len(cloud)
@@ -132,11 +133,11 @@ class Odometry:
             step = self._placed(held, guess)
         except (InputError, OSError) as problem:
             step = Step(guess, False, 0.0, f"not registered: {problem}")
-        if held is not None:
+        else:
             in_map = self._takes_in(step)
             if in_map:
                 self._take_in((held, step.pose), step.target)
-            self._before = held, step.pose
+            self._before, self._adrift = (held, step.pose), not step.success
         if step.success and step.target and not self._lost:
             self._velocity = inverse(self._pose) @ step.pose
         self._pose, self._lost = step.pose, not step.success
@@ -147,7 +148,7 @@ class Odometry:
 
     @property
     def newest(self) -> Floats:
-        """(N, 3): points of the last frame that held some, in the frame of the first."""
+        """(N, 3): points of the last frame that was one, in the frame of the first."""
         if self._before is None:
             return np.empty((0, 3))
         cloud, at = self._before
@@ -172,7 +173,11 @@ class Odometry:
                     return Step(at @ result.transformation, True, *told, voxel=voxel)
                 if failed is None or result.confidence > failed.confidence:
                     failed = Step(guess, False, *told, voxel=voxel)
-        return failed or Step(guess, True, 1.0, "first frame: the others are laid on it")
+        if failed is not None:
+            return failed
+        # What has no surface to be laid on itself by is no frame, and would leave nothing for the others.
+        result = register(frame, frame, init=np.eye(4), seed=self._seed, threads=self._threads)
+        return Step(guess, True, 1.0, "first frame: the others are laid on it", voxel=result.settings["voxel"])
 
     def _takes_in(self, step: Step) -> bool:
         """Whether to renew the local map with this frame: it is the first, or the map shows too little of it."""
@@ -183,7 +188,7 @@ class Odometry:
         return worn
 
     def _take_in(self, place: Place, target: str) -> None:
-        if target == "frame before" and self._lost and self._before is not None:
+        if target == "frame before" and self._adrift and self._before is not None:
             self._places = [self._before]  # how the map lies to it, nobody knows
         self._places = [*self._places, place][-PLACES:]
         at = place[1]
@@ -222,11 +227,11 @@ def sequence(
     step says so.
     """
     _whole("every", every)
-    most = None if limit is None else _whole("limit", limit) * every
+    end = None if limit is None else (_whole("limit", limit) - 1) * every + 1
     odometry = Odometry(mode=mode, threads=threads, seed=seed)
     whole = WholeMap() if keep_map else None
     steps: list[Step] = []
-    for number, frame in islice(enumerate(_frames(frames)), 0, most, every):
+    for number, frame in islice(enumerate(_frames(frames)), 0, end, every):
         step = replace(odometry.add(frame), number=number, name=_name_of(frame, number))
         steps.append(step)
         if whole is not None and step.success and (step.in_map or mode == "pairs"):
@@ -237,16 +242,15 @@ def sequence(
 
 
 class WholeMap:
-    """What all frames show together, in cells of the size that the second frame was seen in: one point each."""
+    """What all frames show together, in cells of the size that the first frame was seen in: one point each."""
 
     def __init__(self) -> None:
-        self._voxel = float("nan")
+        self._voxel = 0.0
         self._parts: list[Floats] = []
 
     def add(self, points: Floats, voxel: float) -> None:
-        """voxel  side of the cells that a frame was seen in; NaN where it was not"""
-        if np.isnan(self._voxel):
-            self._voxel = voxel
+        """voxel: side of the cells that a frame was seen in."""
+        self._voxel = self._voxel or voxel
         self._parts.append(points)
         if len(self._parts) > AT_ONCE:
             self._parts = [self.points()]
@@ -254,8 +258,7 @@ class WholeMap:
     def points(self) -> Floats:
         if not self._parts:
             return np.empty((0, 3))
-        every = np.concatenate(self._parts)
-        return every if np.isnan(self._voxel) else voxel_downsample(every, self._voxel)
+        return voxel_downsample(np.concatenate(self._parts), self._voxel)
 
 
 def frame_files(folder: str | os.PathLike[str]) -> list[Path]:

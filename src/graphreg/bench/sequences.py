@@ -123,7 +123,7 @@ def gicp_map() -> Follow:
         cloud, _ = small_gicp.preprocess_points(points, downsampling_resolution=GICP_VOXEL, num_threads=threads)
         if not empty:
             found = small_gicp.align(held, cloud, init_T_target_source=at @ step, num_threads=threads)
-            # Its poses keep the rounding of where it starts: with the transpose in place of the inverse that would grow.
+            # Its poses keep the rounding of where it starts: the transpose in place of the inverse would let that grow.
             step = np.linalg.inv(at) @ found.T_target_source
             at = np.asarray(found.T_target_source)
         empty = False

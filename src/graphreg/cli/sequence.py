@@ -72,7 +72,7 @@ def sequence(
 
     check_outputs(pose=out, cloud=map_file, page=report)
     files = frame_files(folder)
-    files = files[: None if limit is None else limit * every]
+    files = files[: None if limit is None else (limit - 1) * every + 1]
     true_poses = _truth(folder, files, truth)
     times = _times(folder, files)
     done: list[Step] = []
@@ -184,7 +184,7 @@ def _plain(found: Trajectory, errors: dict[str, Any] | None) -> dict[str, Any]:
     steps = []
     for step in found.steps:
         told = asdict(step) | {"pose": step.pose.tolist()}
-        if step.voxel != step.voxel:
+        if not step.voxel > 0:
             told["voxel"] = None  # JSON has no NaN
         steps.append(told)
     return {"success": found.success, "frames": len(steps), "steps": steps, "errors": errors}
