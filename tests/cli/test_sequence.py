@@ -88,6 +88,18 @@ def test_a_kitti_sequence_has_its_own_truth_and_times(tmp_path: Path) -> None:
     assert "times.txt: holds 2 lines" in sequence_command(".", cwd=tmp_path).stderr
 
 
+def test_files_of_another_format_and_a_map_of_nothing_are_told(tmp_path: Path) -> None:
+    for name in ("poses.txt", "a.pcd", "b.pcd"):
+        (tmp_path / name).write_text("anything")
+    for number in range(3):
+        graphreg.write(tmp_path / f"g{number}.ply", np.zeros((3, 3)))
+    done = sequence_command(".", "--map", "map.xyz", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "left out, for most files are .ply: a.pcd and 1 more" in done.stderr
+    assert "frames: 3, 3 of them not registered" in done.stdout
+    assert "map.xyz: not written, for no frame was registered" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

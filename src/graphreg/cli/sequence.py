@@ -72,6 +72,7 @@ def sequence(
 
     check_outputs(pose=out, cloud=map_file, page=report)
     files = frame_files(folder)
+    _tell_others(files)
     files = files[: None if limit is None else (limit - 1) * every + 1]
     true_poses = _truth(folder, files, truth)
     times = _times(folder, files)
@@ -101,8 +102,11 @@ def sequence(
     compared = None if true_poses is None else true_poses[[step.number for step in found.steps]]
     if out is not None:
         _write_poses(out, found, times)
-    if map_file is not None and found.map is not None and len(found.map):
-        write_cloud(map_file, as_cloud(found.map))
+    if map_file is not None and found.map is not None:
+        if len(found.map):
+            write_cloud(map_file, as_cloud(found.map))
+        else:
+            note(f"{map_file}: not written, for no frame was registered")
     if report is not None:
         with working(f"writing {report.name}"):
             trajectory_report(found, report, truth=compared, name=folder.resolve().name, threads=threads)
@@ -112,6 +116,18 @@ def sequence(
     else:
         _tell(found, errors)
     raise typer.Exit(0 if found.success else 1)
+
+
+def _tell_others(files: list[Path]) -> None:
+    """Tell of point clouds beside the frames that are of another format. Text may be anything."""
+    from graphreg.cli.voice import note
+    from graphreg.files import formats
+
+    suffix = files[0].suffix.lower()
+    others = [path for path in files[0].parent.iterdir() if path.suffix.lower() in formats().keys() - {suffix, ".txt"}]
+    if others:
+        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+        note(f"left out, for most files are {suffix}: {min(others).name}{more}")
 
 
 def _write_poses(path: Path, found: Trajectory, times: Floats | None) -> None:
