@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,13 @@ def test_a_quick_drive_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     # The sensor's noise is 2 cm, over thousands of points.
     assert all(row["lost"] == 0 and row["rel. m"] < 0.02 for row in rows)
     assert set(sequences.figures(rows)) == {"sequences_way"}
+
+
+def test_a_peer_that_ends_in_no_pose_still_gets_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed(1.0, monkeypatch)
+    coming = iter([np.eye(4), *[np.full((4, 4), np.nan)] * 8])
+    lost = ("json", "numpy", lambda: lambda points: (next(coming), True), "")
+    monkeypatch.setattr(sequences, "PEERS", {"lost": lost})
+    (row,) = sequences.measure(Drive(MADE, ("lost",)), None)
+    assert row["last m"] == pytest.approx(8)
+    json.dumps(row, allow_nan=False)

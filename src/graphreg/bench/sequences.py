@@ -163,7 +163,8 @@ def measure(drive: Drive, data: Path | None) -> Iterator[dict[str, Any]]:
             began = time.perf_counter()
             found, trusted = follow(points)
             seconds[way].append(time.perf_counter() - began)
-            poses[way].append(np.array(found))
+            # One that has lost itself altogether stays where it was.
+            poses[way].append(np.array(found) if np.isfinite(found).all() else poses[way][-1])
             lost[way] += not trusted
     for way in drive.ways:
         # The first frame is laid on nothing.
