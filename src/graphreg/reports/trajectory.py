@@ -7,13 +7,11 @@ The page itself is `page/trajectory.html`, in the clothes of the report on a reg
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from html import escape
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -22,12 +20,11 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.files.poses import as_poses
-from graphreg.files.sink import replacing
 from graphreg.metrics import segment_errors, sequence_errors
 from graphreg.poses import inverse
-from graphreg.reports.html import chart_of, figures_of, part_of, table_of, versions
 from graphreg.reports.payload import LEVELS, encoded, levels, quantised
 from graphreg.reports.scenes import LEAST_POINTS, Sample, sample_of, standpoint
+from graphreg.reports.shell import chart, embedded, figures, part, shell, verdict, write_page
 from graphreg.sequences import Step, Trajectory, steps_between
 from graphreg.threads import thread_count
 
@@ -65,9 +62,7 @@ def trajectory_report(
         if len(poses) != len(found.steps):
             raise InputError(f"truth: expected {len(found.steps)} poses, one for each frame, got {len(poses)}")
         true = np.array([inverse(poses[0]) @ pose for pose in poses])
-    text = page_of(found, true, name, thread_count(threads))
-    with replacing(Path(path), None) as sink:
-        sink.file.write(text.encode())
+    write_page(path, page_of(found, true, name, thread_count(threads)))
 
 
 def page_of(found: Trajectory, truth: Floats | None, name: str, threads: int) -> str:
@@ -77,30 +72,25 @@ def page_of(found: Trajectory, truth: Floats | None, name: str, threads: int) ->
     if found.map is not None and len(found.map) >= LEAST_POINTS:
         seen = sample_of(found.map, "map", threads)
     data = json.dumps(None if seen is None else _payload(seen, found, truth), allow_nan=False)
-    return Template(part_of("trajectory.html")).substitute(
-        title=escape(name),
-        style=part_of("report.css"),
-        verdict="bad" if lost else "good",
-        mark="✕" if lost else "✓",
-        headline="Every frame registered" if not lost else f"{len(lost):,} of {len(found.steps):,} not registered",
-        reason=_reason(found, lost),
-        figures=figures_of(_figures(found, truth)),
+    headline = "Every frame registered" if not lost else f"{len(lost):,} of {len(found.steps):,} not registered"
+    body = Template(part("trajectory.html")).substitute(
+        verdict=verdict(not lost, headline, _reason(found, lost)),
+        figures=figures(_figures(found, truth)),
         no_map="hidden" if seen is None else "",
         no_truth="hidden" if truth is None else "",
         picture="" if seen is None else _picture(seen, found),
         charts="\n".join(_charts(found, truth)),
         frames=_frames(found.steps),
-        versions=table_of(versions()),
         # In a script element nothing may look like its end.
         data=data.replace("<", "\\u003c"),
-        script="\n".join(map(part_of, SCRIPTS)),
     )
+    return shell(name, escape(name), "sequence", body, part("report.css") + part("trajectory.css"), map(part, SCRIPTS))
 
 
 def _reason(found: Trajectory, lost: list[Step]) -> str:
     if not lost:
         worst = min(found.steps, key=lambda step: step.confidence)
-        return escape(f"least sure of {worst.name}: confidence {worst.confidence:.2f}")
+        return f"least sure of {worst.name}: confidence {worst.confidence:.2f}"
     return escape(
         f"their poses are guesses, from the motion before them. The first is {lost[0].name}: {lost[0].reason}"
     )
@@ -139,22 +129,22 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
     ways = ({} if truth is None else {"truth": truth[:, :3, 3]}) | {"found": found.poses[:, :3, 3]}
     if len(steps) > 1:
         lines = {name: (way[:, 0], way[:, 1]) for name, way in ways.items()}
-        chart = line_chart(lines, "The way, from above", "x", "y", marked=False)
-        yield chart_of(chart, "In the frame of the first; each axis has a scale of its own.")
+        drawn = line_chart(lines, "The way, from above", "x", "y", marked=False)
+        yield chart(drawn, "In the frame of the first; each axis has a scale of its own.")
     if truth is not None and len(steps) > 1:
         off = np.linalg.norm(ways["found"] - ways["truth"], axis=1)
-        chart = line_chart({"off": (number, off)}, "Error of the position", "frame", "unit of the data", marked=False)
-        yield chart_of(chart, "How far each frame is off the truth.")
+        drawn = line_chart({"off": (number, off)}, "Error of the position", "frame", "unit of the data", marked=False)
+        yield chart(drawn, "How far each frame is off the truth.")
     laid = [step for step in steps if step.target]
     if laid:
         told = {
             "confidence": (number, [step.confidence for step in steps]),
             "overlap": (np.array([step.number for step in laid]), [step.overlap for step in laid]),
         }
-        chart = line_chart(told, "Verdict", "frame", "", marked=False)
-        yield chart_of(chart, "Of each frame; overlap is the share that lies on what it was laid on.")
-    chart = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
-    yield chart_of(chart, "For each frame, without reading it.")
+        drawn = line_chart(told, "Verdict", "frame", "", marked=False)
+        yield chart(drawn, "Of each frame; overlap is the share that lies on what it was laid on.")
+    drawn = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
+    yield chart(drawn, "For each frame, without reading it.")
 
 
 def _frames(steps: Iterable[Step]) -> str:
@@ -232,4 +222,4 @@ def _picture(seen: Sample, found: Trajectory) -> str:
     both = [((points - seen.centre) / seen.radius @ turn.T, colour)
             for points, colour in ((seen.points[: seen.on_surface], GREY), (dots, ORANGE))]  # fmt: skip
     image = render(both, Camera(azimuth=0, elevation=0), PICTURE)
-    return "data:image/png;base64," + base64.b64encode(png(image)).decode()
+    return embedded(png(image))
