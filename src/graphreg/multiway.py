@@ -8,6 +8,7 @@ close     pairs that lie on each other in these poses and were not registered be
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,7 @@ class Edge:
     success, confidence, overlap  the verdict of this pair
     information     (6, 6): its weight, the inverse of its covariance: turns about the x, y, z axes through the
                     middle of the target (radians), then shifts along them; None where there is no success
+    middle          (3,) of the target, in its frame
     used            whether it is part of the answer
     reason          why, or why not
     """
@@ -63,6 +65,7 @@ class Edge:
     confidence: float
     overlap: float
     information: Floats | None
+    middle: Floats
     used: bool
     reason: str
 
@@ -94,6 +97,50 @@ class Multiway:
     def success(self) -> bool:
         """Whether all scans are placed in one group."""
         return len(self.groups) == 1 and not self.left_out
+
+    @property
+    def graph(self) -> PoseGraph:
+        """The pose graph of the pairs that succeeded, used or not; scans that are left out stay at the origin."""
+        sure = [edge for edge in self.edges if edge.information is not None]
+        # From turns about the middle of the target to turns about its origin.
+        about = np.tile(np.eye(6), (len(sure), 1, 1))
+        about[:, 3:, :3] = -crosses(np.array([edge.middle for edge in sure]).reshape(-1, 3))
+        information = np.array([edge.information for edge in sure], np.float64).reshape(-1, 6, 6)
+        return PoseGraph(
+            np.where(np.isnan(self.poses), np.eye(4), self.poses),
+            np.array([(edge.source, edge.target) for edge in sure], np.intp).reshape(-1, 2),
+            np.array([edge.motion for edge in sure]).reshape(-1, 4, 4),
+            about.transpose(0, 2, 1) @ information @ about,
+        )
+
+    def to_json(self) -> str:
+        """Names, poses, groups, what was left out, every pair and the timings, as text; the clouds are left out."""
+
+        def pair(edge: Edge) -> dict[str, Any]:
+            return {
+                "source": self.names[edge.source],
+                "target": self.names[edge.target],
+                "motion": None if np.isnan(edge.motion).any() else edge.motion.tolist(),
+                "success": edge.success,
+                "confidence": edge.confidence,
+                "overlap": edge.overlap,
+                "used": edge.used,
+                "reason": edge.reason,
+            }
+
+        placed = {scan for group in self.groups for scan in group}
+        return json.dumps(
+            {
+                "success": self.success,
+                "names": self.names,
+                "poses": [self.poses[scan].tolist() if scan in placed else None for scan in range(len(self.names))],
+                "groups": [[self.names[scan] for scan in group] for group in self.groups],
+                "left_out": self.left_out,
+                "edges": [pair(edge) for edge in self.edges],
+                "timings": self.timings,
+            },
+            allow_nan=False,
+        )
 
     def merged(self, voxel: float | None = None) -> Cloud:
         """The scans of the largest group as one cloud, in the frame of the first; `scan` tells whose each point is.
@@ -164,7 +211,9 @@ def multiway(
                 result = register(scans[source], scans[target], voxel=voxel, init=init, seed=seed, threads=1)
             except InputError as problem:
                 told = str(problem).replace("source:", f"{called[source]}:").replace("target:", f"{called[target]}:")
-                return Edge(source, target, np.full((4, 4), np.nan), False, 0.0, 0.0, None, False, told)
+                return Edge(
+                    source, target, np.full((4, 4), np.nan), False, 0.0, 0.0, None, _middle(scans[target]), False, told
+                )
             return _edge(source, target, result, scans)
 
         done = len(edges)
@@ -275,13 +324,13 @@ def _edge(source: int, target: int, result: Result, scans: Sequence[Prepared]) -
         information = (information + information.T) / 2
     success = information is not None
     return Edge(
-        source, target, result.transformation, success, result.confidence, result.overlap, information, success,
-        result.reason,
+        source, target, result.transformation, success, result.confidence, result.overlap, information,
+        _middle(scans[target]), success, result.reason,
     )  # fmt: skip
 
 
 def _graph(edges: Sequence[Edge], scans: Sequence[Prepared]) -> PoseGraph:
-    """The pose graph of edges that succeeded. Frames are moved to the middle of each scan, so that no digits get lost."""
+    """The pose graph of edges that succeeded; frames are moved to the middle of each scan, so that no digit is lost."""
     to_middle = [pose(np.eye(3), -_middle(scan)) for scan in scans]
     motions = [to_middle[edge.target] @ edge.motion @ inverse(to_middle[edge.source]) for edge in edges]
     return PoseGraph(

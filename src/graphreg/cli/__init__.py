@@ -19,6 +19,7 @@ from graphreg.cli.convert import convert
 from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
+from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
 from graphreg.cli.view import view
 
@@ -38,6 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(register)
+app.command()(multiway)
 app.command()(view)
 app.command()(info)
 app.command()(clean)

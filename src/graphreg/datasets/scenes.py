@@ -11,7 +11,6 @@ from graphreg.datasets.shapes import Part, Scene, box, cylinder, ellipsoid, gabl
 STREET_BLOCK = 16.0
 # Blocks before the start of the drive and after its end, so that the scanner sees street all around.
 STREET_MARGIN = 6
-RING = 15 * STREET_BLOCK
 
 
 def facade(variant: int) -> Scene:
@@ -158,22 +157,6 @@ def street(variant: int, drive: float) -> Scene:
         pose = street_pose(number * STREET_BLOCK)
         parts += [part.moved(pose) for part in _street_block(np.random.default_rng([variant, 7, number + 1000]))]
     return Scene(parts)
-
-
-def ring_road(variant: int) -> Scene:
-    """A street of RING metres that comes back to where it began, around houses that hide its far side."""
-    parts = []
-    for number in range(round(RING / STREET_BLOCK)):
-        rng = np.random.default_rng([variant, 8, number])
-        pose = ring_pose(number * STREET_BLOCK)
-        parts += [part.moved(pose) for part in _street_block(rng)]
-    return Scene(parts)
-
-
-def ring_pose(distance: float) -> Floats:
-    """Where the middle of the ring road is after so many metres: x ahead, y left, z up."""
-    angle, radius = 2 * np.pi * distance / RING, RING / (2 * np.pi)
-    return rigid([radius * np.cos(angle), radius * np.sin(angle), 0.0], turned(angle + np.pi / 2))
 
 
 def street_pose(distance: float) -> Floats:

@@ -84,11 +84,11 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
     steps = _shown_steps(result.history)
     headline, _, reason = result.reason.partition(": ")
     data = json.dumps(payload(result.transformation, steps, samples, residuals, widest), allow_nan=False)
-    return Template(_part("report.html")).substitute(
+    return Template(page_part("report.html")).substitute(
         title=escape(f"{names[0]} → {names[1]}"),
         source=escape(names[0]),
         target=escape(names[1]),
-        style=_part("report.css"),
+        style=page_part("report.css"),
         verdict="good" if result.success else "bad",
         mark="✓" if result.success else "✕",
         headline=escape(headline[:1].upper() + headline[1:]),
@@ -99,17 +99,17 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
         picture="data:image/png;base64," + base64.b64encode(png(picture_of(result, *samples, PICTURE))).decode(),
         charts="\n".join([_histogram(residuals, widest), *_charts(steps)]),
         matrix=_matrix(result.transformation),
-        times=_times(result.timings),
-        scans=_table(_scans(result, samples, names)),
-        settings=_table(_settings(result)),
-        versions=_table(_versions()),
+        times=times_of(result.timings),
+        scans=table_of(_scans(result, samples, names)),
+        settings=table_of(_settings(result)),
+        versions=table_of(versions()),
         # In a script element nothing may look like its end.
         data=data.replace("<", "\\u003c"),
-        script="\n".join(map(_part, SCRIPTS)),
+        script="\n".join(map(page_part, SCRIPTS)),
     )
 
 
-def _part(name: str) -> str:
+def page_part(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
 
 
@@ -207,7 +207,7 @@ def _matrix(matrix: Floats) -> str:
     return "\n".join("  ".join(row) for row in zip(*aligned, strict=True))
 
 
-def _times(timings: dict[str, float]) -> str:
+def times_of(timings: dict[str, float]) -> str:
     """Stages as rows with bars, the total last."""
     stages = {name: seconds for name, seconds in timings.items() if name != "total"}
     whole = max(sum(stages.values()), 1e-9)
@@ -243,14 +243,14 @@ def _settings(result: Result) -> list[Row]:
     return rows
 
 
-def _versions() -> list[Row]:
+def versions() -> list[Row]:
     from graphreg.bench.tables import setting
 
     rows: list[Row] = [(name, str(value)) for name, value in setting().items()]
     return [*rows, ("written", datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z"))]
 
 
-def _table(rows: Iterable[Row]) -> str:
+def table_of(rows: Iterable[Row]) -> str:
     """Rows of a table, each with its name first; one without a name holds those of the columns."""
     lines = []
     for name, *cells in rows:
