@@ -34,8 +34,8 @@ FEW, PARTNERS = 8, 6
 # Groups that are not joined yet try their next best pairs so many times.
 ROUNDS = 4
 # Scans that lie on each other by this share in the poses found are registered to each other as well; pieces of surface
-# nearer than so many cells lie on each other.
-OVERLAP, NEAR = 0.3, 1.5
+# nearer than so many cells lie on each other, if the cosine between their normals is larger than this.
+OVERLAP, NEAR, ALONG = 0.3, 1.0, 0.7
 # Errors between real scans are up to so many times what the verdict's covariance says, and never less than this share
 # of a fine cell.
 NARROWER, FLOOR = 8.0, 0.02
@@ -235,7 +235,7 @@ def multiway(
             break
         attempt(more)
     registered = time.perf_counter()
-    _, poses, _ = _solved(edges, scans)
+    _, poses, edges = _solved(edges, scans)
     optimised = time.perf_counter()
     if more := _lying_on_each_other(surfaces, scans, cell, poses, edges):
         attempt(more, poses)
@@ -289,25 +289,29 @@ def _between_groups(alike: Floats, edges: dict[Pair, Edge]) -> list[Pair]:
 def _lying_on_each_other(
     surfaces: Sequence[Surface], scans: Sequence[Prepared], cell: float, poses: Floats, edges: dict[Pair, Edge]
 ) -> list[Pair]:
-    """Pairs of one group that did not succeed or were not tried, but overlap in these poses."""
+    """Of the pairs that have no success yet, those of each scan that overlap most in these poses."""
     from scipy.spatial import cKDTree
 
-    found = []
-    placed = [
-        transform(poses[number] @ inverse(scan.home), surface.points * cell)
-        for number, (scan, surface) in enumerate(zip(scans, surfaces, strict=True))
-    ]
+    placed, normals = [], []
+    for scan, surface, here in zip(scans, surfaces, poses, strict=True):
+        motion = here @ inverse(scan.home)
+        placed.append(transform(motion, surface.points * cell))
+        normals.append(surface.normals @ motion[:3, :3].T)
     trees = [cKDTree(points) for points in placed]
-    for group in groups_of(_graph([edge for edge in edges.values() if edge.success], scans)):
-        for i, target in enumerate(group):
-            for source in group[i + 1 :]:
-                known = edges.get((source, target))
-                if known is not None and known.success:
-                    continue
-                distance, _ = trees[target].query(placed[source], distance_upper_bound=NEAR * cell)
-                if np.isfinite(distance).mean() >= OVERLAP:
-                    found.append((source, target))
-    return found
+    used = _graph([edge for edge in edges.values() if edge.used], scans)
+    shares: dict[Pair, float] = {}
+    for group in groups_of(used):
+        for source, target in ((b, a) for a in group for b in group if a < b):
+            if (source, target) not in edges or not edges[source, target].success:
+                distance, index = trees[target].query(placed[source], distance_upper_bound=NEAR * cell)
+                near = np.isfinite(distance)
+                cosine = np.einsum("ij,ij->i", normals[source][near], normals[target][np.asarray(index)[near]])
+                shares[source, target] = np.count_nonzero(cosine > ALONG) / len(near)
+    chosen: set[Pair] = set()
+    for number in range(len(scans)):
+        mine = [pair for pair, share in shares.items() if number in pair and share >= OVERLAP]
+        chosen |= set(sorted(mine, key=lambda pair: (-shares[pair], pair))[:PARTNERS])
+    return sorted(chosen)
 
 
 def _edge(source: int, target: int, result: Result, scans: Sequence[Prepared]) -> Edge:

@@ -44,8 +44,8 @@ def multiway(
     """Find one pose for each of several SCANS, in any order and from any pose.
 
     Poses are in the frame of the first scan. A scan that fits nowhere is left out and named; files of poses then hold
-    those of the others, in the order given (.tum has the number of each scan as its time, from 0; in .g2o a scan that is
-    left out has no edges).
+    those of the others, in the order given. In .tum the time of a pose is the number of its scan, from 0; in .g2o a
+    scan that is left out has no edges.
 
     Exit status: 0 all scans placed, 1 some left out, 2 bad input.
 

@@ -27,8 +27,8 @@ SCRIPTS = ("viewer.js", "multiway.js")
 MOST_POINTS = 300_000
 # Of a turn, from the colour of one scan to that of the next: no two of many come out alike.
 GOLDEN = 0.381966
-# The graph's picture: its side, and the radius of the circle that scans stand on.
-SIDE, CIRCLE = 720.0, 250.0
+# The graph's picture: its sides, and the radius of the circle that scans stand on.
+WIDE, TALL, CIRCLE = 900.0, 580.0, 250.0
 
 
 def report(result: Multiway, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
@@ -124,8 +124,8 @@ def _drawing(result: Multiway) -> str:
     """Scans on a circle, and a line for every pair."""
     count = len(result.names)
     angle = 2 * np.pi * np.arange(count) / count - np.pi / 2
-    spots = SIDE / 2 + CIRCLE * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    lines = [f'<svg viewBox="0 0 {SIDE:g} {SIDE:g}" role="img" aria-label="The scans and the pairs between them">']
+    spots = np.array([WIDE / 2, TALL / 2]) + CIRCLE * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    lines = [f'<svg viewBox="0 0 {WIDE:g} {TALL:g}" role="img" aria-label="The scans and the pairs between them">']
     for edge in sorted(result.edges, key=lambda edge: (edge.used, edge.success)):
         kind = "used" if edge.used else "refused" if edge.success else "failed"
         (x1, y1), (x2, y2) = spots[edge.source], spots[edge.target]
