@@ -193,6 +193,9 @@ def multiway(
     whole = tuple(as_cloud(cloud, name, settings.k + 1) for cloud, name in zip(clouds, called, strict=True))
     workers = thread_count(threads)
     scans = [prepare(cloud, seed=seed) for cloud in whole]
+    for name, scan in zip(called, scans, strict=True):
+        if len(scan) <= settings.k:
+            raise InputError(f"{name}: holds {len(scan)} different points, but at least {settings.k + 1} are needed")
     surfaces, cell = surfaces_of(scans, workers)
     alike = likeness(surfaces, workers)
     described = time.perf_counter()
