@@ -51,9 +51,9 @@ def multiway(
 
     \b
     Examples:
-      graphreg multiway scans/*.ply -o poses.kitti --merged all.ply
-      graphreg multiway a.laz b.laz c.laz -o poses/ --report report.html
-      graphreg multiway scans/*.ply --graph graph.g2o --json
+      graphreg multiway a.ply b.ply scan.ply -o poses.kitti --merged all.ply
+      graphreg multiway a.laz b.laz scan.laz -o poses --report report.html
+      graphreg multiway a.ply b.ply scan.ply --graph graph.g2o --json
       graphreg multiway graph.g2o -o poses.g2o
     """
     from graphreg.cli.outputs import check_folder, check_outputs, write_cloud
