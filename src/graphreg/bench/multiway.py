@@ -29,6 +29,11 @@ SCENES, QUICK_SCENES = ("hare", "room"), ("hare",)
 FRAMES, QUICK_FRAMES = 30, 9
 POINTS, QUICK_POINTS = 10_000, 5_000
 SEEDS, QUICK_SEEDS = 3, 1
+COLUMNS = (
+    "scans", "seed", "of", "placed", "foreign left out", "pairs tried", "registered", "named wrong",
+    "mean degrees before", "mean degrees", "largest degrees", "mean % of size before", "mean % of size",
+    "largest % of size", "seconds",
+)  # fmt: skip
 # Real scans, by the pairs that tell how they lie: each scan's pose is that of the pairs along the way to the first.
 # With them goes one that does not belong there.
 SCANNED = {
@@ -121,11 +126,11 @@ def mixed(job: Loop, data: Path | None) -> tuple[list[Floats], list[Floats], lis
     return scans, truth, [names[number] for number in order]
 
 
+def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    return {"": [{name: row[name] for name in COLUMNS} for row in rows]}
+
+
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
-    better = [
-        row["mean degrees"] < row["mean degrees before"] and row["mean % of size"] < row["mean % of size before"]
-        for row in rows
-    ]
     strangers = [row for row in rows if row["foreign"]]
     lines = [
         "scans in any order, each turned and moved at random; errors of poses in the frame of the first scan, shifts "
@@ -133,8 +138,13 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         f"all scans placed: {sum(row['placed'] == row['of'] for row in rows)} of {len(rows)} runs",
         f"largest error of any pose: {max(row['largest degrees'] for row in rows):.3g} degrees, "
         f"{max(row['largest % of size'] for row in rows):.3g} % of the size",
-        f"mean errors smaller after the graph than before it, of turn and of shift: {sum(better)} of {len(rows)} runs",
     ]
+    loops = [row for row in rows if row["scans"] in SCENES]
+    for what, column in (("turns", "mean degrees"), ("shifts", "mean % of size")):
+        better = sum(row[column] < row[f"{column} before"] for row in loops)
+        lines.append(
+            f"our own loops, mean error of {what} smaller after the graph than before: {better} of {len(loops)}"
+        )
     if strangers:
         named = sum(row["foreign left out"] for row in strangers)
         lines.append(f"a foreign scan left out and named: {named} of {len(strangers)} runs")
