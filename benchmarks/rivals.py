@@ -1,6 +1,7 @@
-"""Time and error of the methods of the comparison, beside Open3D and pycpd on the same points, in turns.
+"""Time and error of the methods of the comparison, beside Open3D, pycpd and probreg on the same points, in turns.
 
-pip install '.[peers]'
+pip install '.[peers]' scikit-learn transforms3d matplotlib six
+pip install --no-deps probreg  # it asks for open3d, which has the same files as open3d-cpu
 GRAPHREG_DATA=/path/to/scans python benchmarks/rivals.py --out docs/results
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +24,7 @@ os.environ["OMP_NUM_THREADS"] = str(THREADS)  # Open3D takes no argument; read w
 import numpy as np  # noqa: E402
 import open3d  # noqa: E402
 import pycpd  # noqa: E402
+from probreg import cost_functions  # noqa: E402
 
 from graphreg import read, voxel_downsample  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
@@ -29,6 +33,8 @@ from graphreg.graphs import neighbour_graph  # noqa: E402
 from graphreg.histograms import outward_normals  # noqa: E402
 from graphreg.invariants import planes_of  # noqa: E402
 from graphreg.methods import RIVALS  # noqa: E402
+from graphreg.methods.gmm import Overlap  # noqa: E402
+from graphreg.methods.mixtures import in_spatial_order, unit_of  # noqa: E402
 from graphreg.metrics import angular_error  # noqa: E402
 from graphreg.outcomes import Outcome  # noqa: E402
 from graphreg.poses import pose  # noqa: E402
@@ -38,6 +44,29 @@ ROUNDS = 5
 MIXTURE_POINTS = 5_000
 MANY_POINTS = 50_000
 FEW = 3
+WIDTH = 0.2
+WHOLE = f"""
+import json, sys, time
+import numpy as np
+import graphreg
+from graphreg.datasets import synthetic
+from graphreg.metrics import angular_error
+
+pair = synthetic.pair("dragon", 24.0, points={MANY_POINTS + MANY_POINTS // 20})
+rng = np.random.default_rng(0)
+clouds = [cloud[np.sort(rng.permutation(len(cloud))[:{MANY_POINTS}])] for cloud in (pair.source, pair.target)]
+began = time.process_time()
+found = graphreg.register(*clouds, method=sys.argv[1], voxel=0, threads={THREADS})
+row = {{
+    "iterations": len(found.history),
+    "s an iteration": found.timings["register"] / len(found.history),
+    "whole s": found.timings["register"],
+    "processor s": time.process_time() - began,
+    "MB": int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024,
+    "degrees": angular_error(found.transformation, pair.T_target_source),
+}}
+print(json.dumps(row))
+"""
 
 registration = open3d.pipelines.registration
 
@@ -46,31 +75,53 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--data", type=Path, default=os.environ.get("GRAPHREG_DATA"), help="folder with pairs.json")
+    parser.add_argument("--only", choices=("open3d", "mixtures"), help="one of the two tables")
     args = parser.parse_args()
+    entries = [e for e in json.loads((args.data / "pairs.json").read_text()) if e["name"] in PAIRS]
+    if args.only != "mixtures":
+        print(table_beside_open3d(args.data, entries, args.out).read_text(encoding="utf-8"))
+    if args.only != "open3d":
+        dragon = next(e for e in entries if e["name"] == PAIRS[0])
+        source, target = (read(args.data / dragon[end]) for end in ("source", "target"))
+        print(table_of_mixtures(source, target, args.out).read_text(encoding="utf-8"))
+
+
+def table_beside_open3d(data: Path, entries: list[dict[str, Any]], out: Path) -> Path:
     rows = []
-    for entry in json.loads((args.data / "pairs.json").read_text()):
-        if entry["name"] in PAIRS:
-            source, target = (read(args.data / entry[end]) for end in ("source", "target"))
-            truth = np.array(entry["T_target_source"])
-            for name, theirs in (("icp", open3d_icp), ("icp-kn", open3d_icp_to_planes), ("fgr", open3d_fgr)):
-                rows.append(beside_open3d(entry["name"], name, source, target, truth, theirs))
-                print(rows[-1], flush=True)
-            if entry["name"] == PAIRS[0]:
-                mixtures = beside_pycpd(source, target, truth)
+    for entry in entries:
+        source, target = (read(data / entry[end]) for end in ("source", "target"))
+        truth = np.array(entry["T_target_source"])
+        for name, theirs in (("icp", open3d_icp), ("icp-kn", open3d_icp_to_planes), ("fgr", open3d_fgr)):
+            rows.append(beside_open3d(entry["name"], name, source, target, truth, theirs))
+            print(rows[-1], flush=True)
     note = [
         "iterative methods beside Open3D: all points at one a voxel (a two-hundredth of the longer cloud), aligned "
         "centroids as the start, the same number of steps; trees are built inside the time on both sides",
         "FGR beside Open3D: features, matching and optimisation; the same normals; 64 steps",
         f"{THREADS} threads, in turns, medians of {ROUNDS}; a ratio under 1 is in our favour",
     ]
-    print(write_table(args.out, "rivals", "ICP and FGR beside Open3D", note, rows).read_text(encoding="utf-8"))
+    return write_table(out, "rivals", "ICP and FGR beside Open3D", note, rows)
+
+
+def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
+    x, y = (thinned(cloud, MIXTURE_POINTS) for cloud in (source, target))
+    turns = [mixtures_in_turn(x, y) for _ in range(FEW)]
+    median = {name: float(np.median([turn[name] for turn in turns])) for name in turns[0]}
+    rows: list[dict[str, Any]] = []
+    for name, peer in (("cpd", "pycpd"), ("ecm", "pycpd"), ("gmm", "probreg")):
+        beside = {"graphreg s": median[name], "beside": peer, "its s": median[peer]}
+        whole = subprocess.run([sys.executable, "-c", WHOLE, name], check=True, capture_output=True, text=True)
+        rows.append({"method": name, **beside, "ratio": median[name] / median[peer], **json.loads(whole.stdout)})
+        print(rows[-1], flush=True)
     note = [
-        f"time of an iteration, mean of the first {FEW}, where no pair is out of reach, beside pycpd's CPD on the "
-        f"same {MIXTURE_POINTS} points a cloud of the dragon; GMM: of a step, mean of the first {FEW} for each width",
-        f"whole run: on these points, with all defaults; {THREADS} threads",
+        f"on {MIXTURE_POINTS} points a cloud of the dragon, medians of {FEW} in turns, {THREADS} threads: CPD and ECM, "
+        f"an iteration, mean of the first {FEW}, where no pair is out of reach, beside one of pycpd's CPD (nothing "
+        f"that installs has ECM); GMM, the objective and its slope at a width of {WIDTH}, beside probreg's",
+        f"behind the ratio: a whole registration of {MANY_POINTS} points a cloud of the made dragon, 24 degrees apart, "
+        "all defaults, in a process of its own; processor s: of all threads; MB: at its peak, Python and all libraries "
+        "included",
     ]
-    path = write_table(args.out, "rivals_mixtures", "CPD, ECM and GMM beside pycpd", note, mixtures)
-    print(path.read_text(encoding="utf-8"))
+    return write_table(out, "rivals_mixtures", "CPD, ECM and GMM beside pycpd and probreg", note, rows)
 
 
 def run(name: str, source: Floats, target: Floats, **settings: Any) -> Outcome:
@@ -164,35 +215,28 @@ def thinned(points: Floats, count: int) -> Floats:
     return voxel_downsample(points, high)[:count]
 
 
-def beside_pycpd(source: Floats, target: Floats, truth: Floats) -> list[dict[str, Any]]:
-    rows = []
-    x, y = (thinned(cloud, MIXTURE_POINTS) for cloud in (source, target))
-    peer = pycpd.RigidRegistration(X=y - y.mean(axis=0), Y=x - x.mean(axis=0), w=0.5, tolerance=0.0)
-    began = time.perf_counter()
-    for _ in range(FEW):
-        peer.iterate()
-    theirs = (time.perf_counter() - began) / FEW
-    dense = np.repeat(source, MANY_POINTS // len(source) + 1, axis=0)[:MANY_POINTS]
-    jitter = np.random.default_rng(0).normal(size=dense.shape) * 1e-4
-    wide = np.repeat(target, MANY_POINTS // len(target) + 1, axis=0)[:MANY_POINTS]
-    for name in ("cpd", "ecm", "gmm"):
+def mixtures_in_turn(x: Floats, y: Floats) -> dict[str, float]:
+    """Seconds of each method, and of each peer."""
+    seconds = {}
+    for name in ("cpd", "ecm"):
         few = run(name, x, y, voxel=0, max_iterations=FEW)
-        many = run(name, dense + jitter, wide + jitter[::-1], voxel=0, max_iterations=FEW)
-        whole = run(name, x, y, voxel=0)
-        rows.append(
-            {
-                "method": name,
-                "graphreg s": few.timings["register"] / len(few.history),
-                "pycpd s": theirs,
-                "ratio": few.timings["register"] / len(few.history) / theirs,
-                f"graphreg s, {MANY_POINTS} points": many.timings["register"] / len(many.history),
-                "whole run s": whole.timings["register"],
-                "iterations": len(whole.history),
-                "degrees": angular_error(whole.transformation, truth),
-            }
-        )
-        print(rows[-1], flush=True)
-    return rows
+        seconds[name] = few.timings["register"] / len(few.history)
+    unit = unit_of(x, y)
+    x, y = (in_spatial_order(cloud - cloud.mean(axis=0), THREADS) / unit for cloud in (x, y))
+    at, masses = np.array([1.0, 0, 0, 0, 0, 0, 0]), [np.full(len(cloud), 1 / len(cloud)) for cloud in (x, y)]
+    overlap = Overlap(x, y, WIDTH, THREADS)
+    cpd = pycpd.RigidRegistration(X=y, Y=x, w=0.5, tolerance=0.0)
+    theirs = cost_functions.RigidCostFunction()
+    calls: dict[str, Callable[[], Any]] = {
+        "gmm": lambda: overlap(at),
+        "pycpd": cpd.iterate,
+        "probreg": lambda: theirs(at, x, masses[0], y, masses[1], np.sqrt(2) * WIDTH),
+    }
+    for name, call in calls.items():
+        began = time.perf_counter()
+        call()
+        seconds[name] = time.perf_counter() - began
+    return seconds
 
 
 if __name__ == "__main__":

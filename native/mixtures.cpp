@@ -9,6 +9,7 @@
 
 #include "dispatch.hpp"
 #include "parallel.hpp"
+#include "wide_sums.hpp"
 
 namespace graphreg {
 
@@ -170,6 +171,7 @@ void gaussian_sums(const MixtureSystem& system, int threads, double* weight, dou
         if (force) std::fill_n(force, 3 * system.count, 0.0);
         return;
     }
+    if (wide_gaussian_sums(system, threads, weight, force)) return;
     const Others others(system);
     auto* const work = force ? forces_for : weights_for;
     parallel_for(system.count, 8 * points_a_tile, threads, [&](std::size_t begin, std::size_t end) {

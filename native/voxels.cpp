@@ -82,16 +82,17 @@ std::vector<Entry> sorted_by_cell(const double* points, std::size_t count, doubl
 
 }  // namespace
 
-std::vector<std::int64_t> voxel_cells(const double* points, std::size_t count, double size, int threads,
-                                      std::int32_t* order) {
+Cells voxel_cells(const double* points, std::size_t count, double size, int threads, std::int32_t* order) {
     const std::vector<Entry> entries = sorted_by_cell(points, count, size, threads);
-    std::vector<std::int64_t> starts;
+    Cells cells;
     for (std::size_t i = 0; i < count; ++i) {
         order[i] = entries[i].index;
-        if (i == 0 || entries[i].key != entries[i - 1].key) starts.push_back(static_cast<std::int64_t>(i));
+        if (i > 0 && entries[i].key == entries[i - 1].key) continue;
+        cells.starts.push_back(static_cast<std::int64_t>(i));
+        cells.keys.push_back(entries[i].key);
     }
-    starts.push_back(static_cast<std::int64_t>(count));
-    return starts;
+    cells.starts.push_back(static_cast<std::int64_t>(count));
+    return cells;
 }
 
 void voxel_means(const double* values, std::size_t width, const std::int32_t* order, const std::int64_t* starts,
@@ -138,24 +139,66 @@ std::size_t distinct(const double* points, std::size_t count, std::int32_t* firs
     return found;
 }
 
-void occupied_cells(const double* points, std::size_t count, double size, int levels, std::size_t at_least,
-                    std::int64_t* counts) {
+namespace {
+
+// As is usual, of an even number of values the mean of the two in the middle.
+double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return values.size() % 2 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+}  // namespace
+
+std::size_t distinct_and_near(double* points, std::size_t count, double far_off, std::size_t sample,
+                              std::int32_t* first) {
+    count = distinct(points, count, first);
+    for (std::size_t i = 0; i < count; ++i)
+        std::copy_n(points + 3 * static_cast<std::size_t>(first[i]), 3, points + 3 * i);
+    const std::size_t step = (count + sample - 1) / sample;
+    std::vector<double> values;
+    auto median_of = [&](auto&& value) {
+        values.clear();
+        for (std::size_t i = 0; i < count; i += step) values.push_back(value(points + 3 * i));
+        return median(values);
+    };
+    double middle[3];
+    for (int a = 0; a < 3; ++a) middle[a] = median_of([a](const double* point) { return point[a]; });
+    auto squared = [&](const double* point) {
+        const double x = point[0] - middle[0], y = point[1] - middle[1], z = point[2] - middle[2];
+        return x * x + y * y + z * z;
+    };
+    const double farthest = far_off * far_off * std::max(median_of(squared), std::numeric_limits<double>::min());
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (!(squared(points + 3 * i) <= farthest)) continue;
+        std::copy_n(points + 3 * i, 3, points + 3 * kept);
+        first[kept++] = first[i];
+    }
+    return kept;
+}
+
+void occupied_cells(const double* points, std::size_t count, double size, int levels, std::int64_t* occupied,
+                    std::int64_t* shared) {
     const std::vector<Entry> entries = sorted_by_cell(points, count, size, 1);
-    std::fill_n(counts, levels, 0);
+    std::fill_n(occupied, levels, 0);
+    std::fill_n(shared, levels, 0);
     std::vector<std::size_t> began(static_cast<std::size_t>(levels));  // where the cell of each level began
     for (std::size_t i = 1; i <= count; ++i) {
         const int ended = i == count ? levels
                                      : (static_cast<int>(std::bit_width(entries[i].key ^ entries[i - 1].key)) + 2) / 3;
         for (int level = 0; level < std::min(levels, ended); ++level) {
             std::size_t& first = began[static_cast<std::size_t>(level)];
-            counts[level] += i - first >= at_least;
+            ++occupied[level];
+            shared[level] += i - first > 1;
             first = i;
         }
     }
 }
 
-void cell_moments(const double* points, const double* weights, const std::int32_t* order, const std::int64_t* starts,
-                  std::size_t cells, int threads, double* sums, double* means, double* moments) {
+void cell_moments(const double* points, const double* weights, const double* own, const std::int32_t* order,
+                  const std::int64_t* starts, std::size_t cells, int threads, double* sums, double* means,
+                  double* moments) {
     parallel_for(cells, 1024, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t cell = begin; cell < end; ++cell) {
             const double* first = points + 3 * static_cast<std::size_t>(order[starts[cell]]);
@@ -177,6 +220,10 @@ void cell_moments(const double* points, const double* weights, const std::int32_
             double* moment = moments + 6 * cell;
             moment[0] = xx - x * mx, moment[1] = yy - y * my, moment[2] = zz - z * mz;
             moment[3] = xy - x * my, moment[4] = xz - x * mz, moment[5] = yz - y * mz;
+            if (!own) continue;
+            for (std::int64_t m = starts[cell]; m < starts[cell + 1]; ++m)
+                for (std::size_t entry = 0; entry < 6; ++entry)
+                    moment[entry] += own[6 * static_cast<std::size_t>(order[m]) + entry];
         }
     });
 }

@@ -104,6 +104,22 @@ class TorchTensor:
         return self.numpy()
 
 
+class NarrowTensor(TorchTensor):
+    """One of bfloat16, which numpy does not know."""
+
+    def detach(self) -> NarrowTensor:
+        return self
+
+    def cpu(self) -> NarrowTensor:
+        return self
+
+    def double(self) -> TorchTensor:
+        return TorchTensor(self._values)
+
+    def numpy(self) -> NDArray[Any]:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
 class Exchanged:
     """What can only be had through DLPack."""
 
@@ -132,6 +148,7 @@ STAND_INS = [
     TorchTensor(POINTS),
     TorchTensor(POINTS, requires_grad=True),
     TorchTensor(POINTS, True, "cuda:0"),
+    NarrowTensor(POINTS),
     Exchanged(POINTS),
 ]
 
@@ -208,12 +225,64 @@ def test_trimesh() -> None:
     cloud.apply_transform(result.transformation)
 
 
-def test_torch() -> None:
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "int32", "uint8"])
+def test_tensors_of_torch_of_any_kind(kind: str, grad: bool) -> None:
+    """Numbers come in as they are: float64 holds every number of each kind."""
     torch = pytest.importorskip("torch")
-    for tensor in (torch.tensor(POINTS), torch.tensor(POINTS, requires_grad=True)):
-        assert np.array_equal(as_cloud(tensor).points, POINTS)
-    result = graphreg.register(POINTS, POINTS, method="icp")
-    assert torch.as_tensor(np.asarray(result)).tolist() == result.transformation.tolist()
+    tensor = torch.tensor((20 * POINTS).round().clip(0)).to(getattr(torch, kind))
+    if grad and tensor.is_floating_point():
+        tensor.requires_grad_()
+    assert as_cloud(tensor).points.tolist() == tensor.detach().double().tolist()
+    assert tensor.requires_grad == (grad and tensor.is_floating_point())
+
+
+def test_tensors_of_torch_in_any_layout() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(POINTS)
+    layouts = [
+        torch.tensor(POINTS.T.copy()).T,
+        torch.tensor(np.repeat(POINTS, 2, axis=0))[::2],
+        torch.tensor(np.hstack([POINTS, POINTS]))[:, :3],
+        torch.nn.Parameter(tensor.clone()),
+        # Views that only note that their numbers are to be negated.
+        torch.complex(tensor, -tensor).conj().imag,
+    ]
+    for layout in layouts:
+        assert np.array_equal(as_cloud(layout).points, POINTS)
+
+
+def test_what_torch_cannot_hand_over_is_named() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(POINTS)
+    for given, told in (
+        (tensor.to("meta"), "got Tensor, which numpy cannot read"),
+        (tensor.to_sparse(), "got Tensor, which numpy cannot read .*to_dense"),
+        (tensor.to(torch.complex64), "expected real numbers"),
+        (tensor > 0, "expected real numbers"),
+        (tensor[None], r"expected shape \(N, 3\), got \(1, 300, 3\)"),
+        (list(tensor.clone().requires_grad_()), "got list, which numpy cannot read .*requires grad"),
+    ):
+        with pytest.raises(graphreg.InputError, match=f"source: .*{told}"):
+            graphreg.register(given, tensor)
+
+
+def test_tensors_of_torch_are_taken_at_every_door_and_results_become_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(POINTS, requires_grad=True)
+    start, weights = torch.eye(4, dtype=torch.bfloat16), torch.ones(300, dtype=torch.bfloat16)
+    plain = graphreg.register(POINTS, POINTS, init=np.eye(4), weights=np.ones(300))
+    result = graphreg.register(tensor, tensor, init=start, weights=weights)
+    assert np.array_equal(result.transformation, plain.transformation)
+    for made in (
+        torch.as_tensor(np.asarray(result)),
+        torch.from_numpy(result.transformation),
+        torch.from_dlpack(result.transformation),
+    ):
+        assert made.dtype == torch.float64
+        assert made.tolist() == result.transformation.tolist()
+    for values in (graphreg.intensity(tensor), graphreg.normals(tensor), graphreg.inliers(tensor)):
+        assert torch.from_numpy(values).shape[0] == len(POINTS)
 
 
 def test_open3d() -> None:

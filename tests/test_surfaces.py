@@ -19,7 +19,7 @@ from graphreg.surfaces import Surface, cell_for, cells_of, surface_of
 
 def members(points: Floats, cell: float) -> list[np.ndarray]:
     """The points of each cell, cells in the order of the kernel."""
-    order, starts = _core.voxel_cells(points, cell, 1)
+    order, starts, _ = _core.voxel_cells(points, cell, 1)
     return [order[begin:end] for begin, end in pairwise(starts)]
 
 
@@ -31,12 +31,30 @@ def weights_for(points: Floats, seed: int) -> Floats:
 def test_moments_of_cells(points: Floats, share: float, seed: int, weighted: bool) -> None:
     points = points / np.ptp(points)
     weights = weights_for(points, seed) if weighted else None
-    order, starts = _core.voxel_cells(points, share, 1)
+    order, starts, _ = _core.voxel_cells(points, share, 1)
     sums, means, moments = _core.cell_moments(points, weights, order, starts, 1)
     for cell, rows in enumerate(members(points, share)):
         expected = twins.cell_moments(points[rows], np.ones(len(rows)) if weights is None else weights[rows])
         for found, twin in zip((sums[cell], means[cell], moments[cell]), expected, strict=True):
             np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-13 * expected[0])
+
+
+@given(clouds, st.floats(0.05, 0.5), st.floats(1.1, 3.0), seeds)
+def test_coarser_cells_hold_what_the_finer_ones_do(points: Floats, share: float, times: float, seed: int) -> None:
+    points, weights = points / np.ptp(points) / share, weights_for(points, seed)
+    cells = cells_of(points, 1.0, weights)
+    chosen = np.random.default_rng(seed).random(len(cells)) < 0.7
+    chosen[0] = True
+    rows = [row for row, kept in zip(members(points, 1.0), chosen, strict=True) if kept]
+    coarser = cells.coarser(times, chosen)
+    order, starts, _ = _core.voxel_cells(cells.means[chosen] / times, 1.0, 1)
+    for number, (begin, end) in enumerate(pairwise(starts)):
+        inside = np.concatenate([rows[cell] for cell in order[begin:end]])
+        expected = twins.cell_moments(points[inside] / times, weights[inside])
+        assert coarser.counts[number] == len(inside)
+        found = coarser.sums[number], coarser.means[number], coarser.moments[number]
+        for value, twin in zip(found, expected, strict=True):
+            np.testing.assert_allclose(value, twin, rtol=1e-11, atol=1e-11 / share**2)
 
 
 @given(clouds, st.floats(0.02, 0.3), seeds)
@@ -66,9 +84,7 @@ def test_cells_hold_their_points(points: Floats, share: float, seed: int) -> Non
     np.testing.assert_allclose(cells.sums.sum(), weights.sum(), rtol=1e-12)
     np.testing.assert_allclose(cells.sums @ cells.means * side, weights @ points, atol=1e-11 * np.abs(points).sum())
     assert cells.neighbours.shape == (len(cells.means), min(10, len(cells.means) - 1))
-    chosen = np.random.default_rng(seed).random(len(cells.means)) < 0.5
-    of_points = {tuple(cell) for cell in np.floor(points[cells.members(chosen)] / side)}
-    assert len(of_points) == np.count_nonzero(chosen)
+    assert cells.counts.sum() == len(points)
 
 
 @given(clouds, st.floats(0.02, 0.3), seeds)
@@ -158,11 +174,13 @@ def test_a_line_has_no_plane() -> None:
 @given(clouds, st.floats(1e-3, 0.5), st.integers(1, 12))
 def test_cells_that_are_occupied(points: Floats, share: float, levels: int) -> None:
     size = share * float(np.ptp(points))
-    counts = _core.occupied_cells(points, size, levels)
+    counts, shared = _core.occupied_cells(points, size, levels)
     # Cells of twice the size are counted from the lowest one.
     cells = np.floor(points / size)
     cells -= cells.min(axis=0)
-    assert counts.tolist() == [len(np.unique(np.floor(cells / 2**level), axis=0)) for level in range(levels)]
+    held = [np.unique(np.floor(cells / 2**level), axis=0, return_counts=True)[1] for level in range(levels)]
+    assert counts.tolist() == [len(each) for each in held]
+    assert shared.tolist() == [np.count_nonzero(each > 1) for each in held]
 
 
 @pytest.mark.parametrize("kind", ["surface", "box"])

@@ -14,10 +14,10 @@ from drawn import Floats, make_cloud, make_motion, scanned_twice, seeds
 from graphreg.datasets import synthetic
 from graphreg.poses import pose, transform
 from graphreg.response import median_absolute_deviation
+from graphreg.surfaces import cells_of
 from graphreg.views import (
     COARSE_PIECES,
     View,
-    _without_strays,
     at_once,
     drawn,
     highest_response,
@@ -66,6 +66,11 @@ def test_outliers_do_not_change_the_size_of_cells(pair: synthetic.Pair, ratio: f
 def test_a_grid_without_any_response_is_kept() -> None:
     assert highest_response(np.zeros(50), 5.2) == 0
     assert highest_response(np.full(50, 1e-20), 5.2, rounding=1e-9) > 1e-20
+
+
+def test_where_all_respond_alike_all_are_kept() -> None:
+    response = 0.0045 * (1 + 1e-15 * np.random.default_rng(0).random(2000))
+    assert highest_response(response, 5.2, rounding=1e-14) >= response.max()
 
 
 def test_points_are_looked_at_once_and_not_more_than_asked_for(pair: synthetic.Pair) -> None:
@@ -189,13 +194,20 @@ def test_both_clouds_get_their_share_of_the_threads() -> None:
 
 def test_strays_are_dropped_before_the_graph_is_built(pair: synthetic.Pair) -> None:
     spoilt, is_outlier = synthetic.add_outliers(pair.source, 1.0, "gaussian", 3)
-    cloud = drawn(spoilt, "source", np.where(is_outlier, 2.0, 1.0))
-    view, _ = seen(pair.source, pair.target)
-    found = _without_strays(cloud, 4 * view.fine_cell, 1)
-    assert found.weights is not None
-    assert np.count_nonzero(found.weights == 2) < 0.5 * is_outlier.sum()
-    assert np.count_nonzero(found.weights == 1) > 0.98 * len(pair.source)
+    weights = np.where(is_outlier, 1e-6, 1.0)
+    fine = seen(pair.source, pair.target)[0].fine_cell
+
+    def held(points: Floats, weights: Floats | None, side: float, strays: bool) -> tuple[float, float]:
+        """How many good points and outliers the cells hold, by their weights."""
+        sums = cells_of(points, side, weights, strays=strays).sums
+        good = np.floor(sums + 1e-3)
+        return good.sum(), (sums - good).sum() / 1e-6
+
+    good, outliers = held(spoilt, weights, fine, strays=False)
+    # Where a wide cell holds but a corner of the surface, its points are lost too.
+    assert good > 0.95 * len(pair.source)
+    assert outliers < 0.5 * is_outlier.sum()
+    assert held(spoilt, weights, fine, strays=True) == pytest.approx((len(pair.source), is_outlier.sum()))
     # Of a scan without strays nothing is lost, nor where cells are so small that every point is alone.
-    clean = drawn(pair.source, "source")
-    assert _without_strays(clean, 4 * view.fine_cell, 1) is clean
-    assert _without_strays(clean, 1e-6, 1) is clean
+    for side in (fine, 1e-6):
+        assert held(pair.source, None, side, strays=False)[0] == len(pair.source)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
 
 Floats = NDArray[np.float64]
 
@@ -290,3 +292,39 @@ def fpfh(points: Floats, normals: Floats, radius: float, most: int) -> tuple[Flo
         mixed[i] += 100 * whole / np.where(sums > 0, sums, 1)
     spread = np.array([doubtful[members].any() for members in near])
     return mixed.reshape(count, 33), spread
+
+
+def ecm(source: Floats, target: Floats, radius: float, floor: float, steps: int) -> Floats:
+    """(4, 4): ECM for point registration (Horaud et al., TPAMI 33(3), 2011, Algorithm 1), with arrays of all pairs.
+
+    radius  that of the ball in which an outlier has the density of one point
+    floor   added to the covariance, in units of the clouds' spread, squared
+
+    It begins with the centroids aligned. The rotation is searched for by a general optimiser over its vector.
+    """
+    centroids = source.mean(axis=0), target.mean(axis=0)
+    unit = np.sqrt((((source - centroids[0]) ** 2).sum() / len(source) + target.var(axis=0).sum()) / 2)
+    x, y = (source - centroids[0]) / unit, (target - centroids[1]) / unit
+    uniform = 1.5 * np.sqrt(2 * np.pi) / (radius / unit) ** 3
+    turn, shift = Rotation.identity(), np.zeros(3)
+    covariance = np.eye(3) * squared_distances(x, y).mean() / 3
+    for _ in range(steps):
+        metric = np.linalg.inv(covariance)
+        apart = y[None] - (turn.apply(x) + shift)[:, None]
+        joint = np.exp(-(apart @ metric * apart).sum(axis=-1) / 2) / np.sqrt(np.linalg.det(covariance))
+        share = joint / (joint.sum(axis=0) + uniform)
+        weights = share.sum(axis=1)
+        wanted = share @ y / weights[:, None]
+        here, there = weights @ x / weights.sum(), weights @ wanted / weights.sum()
+
+        def cost(vector: Floats, turn: Rotation = turn) -> float:
+            gap = wanted - there - (Rotation.from_rotvec(vector) * turn).apply(x - here)  # noqa: B023
+            return float(weights @ (gap @ metric * gap).sum(axis=1) / weights.sum())  # noqa: B023
+
+        turn = Rotation.from_rotvec(minimize(cost, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x) * turn
+        shift = there - turn.apply(here)
+        apart = y[None] - (turn.apply(x) + shift)[:, None]
+        covariance = np.tensordot(share[..., None] * apart, apart, ([0, 1], [0, 1])) / share.sum() + floor * np.eye(3)
+    motion = np.eye(4)
+    motion[:3, :3], motion[:3, 3] = turn.as_matrix(), unit * shift + centroids[1] - turn.apply(centroids[0])
+    return motion

@@ -105,9 +105,17 @@ def as_array(value: Any) -> NDArray[Any]:
     Nothing is differentiated through a registration, so a tensor of torch that records gradients is detached.
     """
     if not isinstance(value, np.ndarray):
-        for step in ("detach", "cpu", "numpy"):  # as tensors of torch and Open3D have them
+        for step in ("detach", "cpu", "resolve_neg"):  # as tensors of torch and, some, of Open3D have them
             if callable(method := getattr(value, step, None)):
                 value = method()
+        if callable(method := getattr(value, "numpy", None)):
+            try:
+                value = method()
+            except TypeError:
+                # numpy knows no bfloat16 and no float8; a double holds each of their numbers.
+                if not callable(widen := getattr(value, "double", None)):
+                    raise
+                value = widen().numpy()
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return np.from_dlpack(value)
     return np.asarray(value)
@@ -149,7 +157,7 @@ def _as_numbers(value: Any, name: str) -> Floats:
     try:
         array = as_array(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as problem:
-        if isinstance(value, Sequence):
+        if isinstance(value, Sequence) and isinstance(problem, ValueError):
             raise InputError(f"{name}: expected an (N, 3) array of numbers, got rows of unequal length") from problem
         said = str(problem).split("\n")[0]
         raise InputError(

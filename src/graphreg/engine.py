@@ -37,7 +37,8 @@ class Settings:
     """What can be tuned. Nothing has to be.
 
     k, alpha  neighbours in the graph; limit of the X84 rule
-    voxel     side of the fine cells, in the unit of the data; by default one that suits the clouds
+    voxel     side of the fine cells, in the unit of the data; by default one that suits the clouds. Coarse ones are at
+              least as wide
     points    how many points of each cloud are looked at; of more, so many are drawn
     dof       what the motion may do, some of rx ry rz x y z: turn about and shift along the target's axes, for instance
               ("rz", "x", "y", "z") for scans that are level; turns about all axes, one or none. With `init` it is the

@@ -86,7 +86,9 @@ def inverse(motion: ArrayLike) -> Floats:
 def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
     """Moved points, (N, 3)."""
     matrix = np.asarray(motion, np.float64)
-    return np.asarray(np.asarray(points, np.float64) @ matrix[:3, :3].T + matrix[:3, 3])
+    moved = np.asarray(points, np.float64) @ matrix[:3, :3].T
+    moved += matrix[:3, 3]
+    return np.asarray(moved)
 
 
 def move_cloud(motion: ArrayLike, cloud: Cloud) -> Cloud:
@@ -120,8 +122,7 @@ def own_frame(cloud: Floats) -> Floats:
     """
     centre = cloud.mean(axis=0)
     arms = cloud - centre
-    axes = np.linalg.eigh(np.einsum("ni,nj->ij", arms, arms))[1]
-    along = arms @ axes
-    axes *= np.where(np.einsum("ni,ni,ni->i", along, along, along) < 0, -1.0, 1.0)
+    axes = np.linalg.eigh(arms.T @ arms)[1]
+    axes *= np.where(np.sum((arms @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
     axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
     return pose(axes.T, -axes.T @ centre)

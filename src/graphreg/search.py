@@ -145,11 +145,11 @@ def differ(a: Floats, b: Floats, source: Surface) -> bool:
 
 def _different(poses: Floats, source: Surface, apart: float, most: int) -> list[int]:
     """Of poses in their order, those that differ from all before them, up to so many."""
-    corners = _corners(source.points)
-    placed = [motion[:3, :3] @ corners + motion[:3, 3:] for motion in poses]
+    placed = poses[:, :3, :3] @ _corners(source.points) + poses[:, :3, 3:]
     kept: list[int] = []
     for number, here in enumerate(placed):
-        if all(np.linalg.norm(here - placed[other], axis=0).max() > apart for other in kept):
+        off = here - placed[kept]
+        if np.all(np.einsum("nij,nij->nj", off, off).max(axis=1) > apart**2):
             kept.append(number)
         if len(kept) == most:
             break

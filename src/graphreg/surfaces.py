@@ -20,6 +20,10 @@ SAMPLE = 12_000
 LEVELS = 16
 # Points that cells of a sample hold on average where they are counted; sizes below that one.
 MANY, FINER = 4, 8
+# Where more than the first share of all points have a cell four times as wide for themselves, points that share it with
+# no more than a few are strays; unless these were more than the second share: then cells are too small to tell.
+WIDE_BITS, FEW = 6, 2
+MANY_STRAYS, MOST_STRAYS = 0.05, 0.9
 # How far means lie off their planes where the surface is curved, in cells: noise of that size moves them halfway.
 CURVED = 0.1
 
@@ -56,15 +60,14 @@ class Surface:
 class Cells:
     """What the cells that hold points say of them, and the graph that joins each cell to those nearest to it.
 
-    order, starts     the points, cell by cell, and where each cell begins
-    sums              (N,), the sum of the weights of a cell's points
+    counts            (N,), how many points a cell holds
+    sums              (N,), the sum of their weights
     means, moments    (N, 3) and (N, 6): their mean, and their second moments about it; in cells
     neighbours, walk  (N, k), the nearest cells; and an order in which cells that follow each other are near
     weighted          whether points differ in weight
     """
 
-    order: NDArray[np.int32]
-    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
     sums: Floats
     means: Floats
     moments: Floats
@@ -72,19 +75,21 @@ class Cells:
     walk: NDArray[np.int32]
     weighted: bool
 
+    def __len__(self) -> int:
+        return len(self.counts)
+
     def response(self, threads: int = 1) -> Floats:
         """How far each cell's mean stands off those around it (Definition 1), squared, in cells."""
         return _core.response(self.means, self.neighbours, self.walk, threads)
 
-    def of_points(self, values: Any) -> Any:
-        """What each point has of its cell, cell by cell."""
-        return np.repeat(values, np.diff(self.starts))
-
-    def members(self, chosen: Mask) -> Mask:
-        """Which points lie in the chosen cells."""
-        inside = np.empty(len(self.order), bool)
-        inside[self.order] = self.of_points(chosen)
-        return inside
+    def coarser(self, times: float, chosen: Mask, k: int = NEIGHBOURS, threads: int = 1) -> Cells:
+        """Cells so many times as wide, made of the chosen ones of these: each lies where its mean does."""
+        means = self.means[chosen] / times
+        order, starts, _ = _core.voxel_cells(means, 1.0, threads)
+        sums, moments = self.sums[chosen], self.moments[chosen] / times**2
+        counts = np.add.reduceat(self.counts[chosen][order], starts[:-1])
+        told = _core.cell_moments(means, sums, order, starts, threads, moments)
+        return _joined(counts, *told, k, self.weighted, threads)
 
     def surface(self, chosen: Mask | None = None, threads: int = 1) -> Surface:
         """The surface that the cells make, or only the chosen ones, as if there were no others."""
@@ -92,15 +97,16 @@ class Cells:
         if chosen is not None:
             sums, moments = sums * chosen, moments * chosen[:, None]
         normals, spread, laid = _core.fit_pooled_planes(self.means, self.neighbours, self.walk, sums, moments, threads)
-        importance = self.sums / np.diff(self.starts) if self.weighted else None
+        importance = self.sums / self.counts if self.weighted else None
         if chosen is None:
             points = self._smoothed(slice(None), normals, laid)
             return Surface(points, normals, self.sums, importance, spread, self.neighbours)
         kept = np.flatnonzero(chosen)
-        place = np.cumsum(chosen, dtype=np.int32) - 1
-        around = self.neighbours[kept]
+        place = np.full(len(self), -1, np.int32)
+        own = place[kept] = np.arange(len(kept), dtype=np.int32)
+        around = place[self.neighbours[kept]]
         # In place of a neighbour that was not chosen, each cell has itself.
-        around = np.where(chosen[around], place[around], np.arange(len(kept), dtype=np.int32)[:, None])
+        around = np.where(around < 0, own[:, None], around)
         return Surface(
             self._smoothed(kept, normals[kept], laid[kept]),
             normals[kept],
@@ -118,16 +124,23 @@ class Cells:
         """
         means, (xx, yy, zz, xy, xz, yz), (x, y, z) = self.means[rows], self.moments[rows].T, normals.T
         along = xx * x * x + yy * y * y + zz * z * z + 2 * (xy * x * y + xz * x * z + yz * y * z)
-        members = np.diff(self.starts)[rows]
-        free = float((self.sums[rows] * (1 - 1 / members)).sum())
+        free = float((self.sums[rows] * (1 - 1 / self.counts[rows])).sum())
         noise = along.sum() / free if free > 0 else 0.0
         return np.asarray(means + noise / (noise + CURVED**2) * (laid - means))
 
 
 def cells_of(
-    points: Floats, side: float, weights: Floats | None = None, k: int = NEIGHBOURS, threads: int = 1
+    points: Floats,
+    side: float,
+    weights: Floats | None = None,
+    k: int = NEIGHBOURS,
+    threads: int = 1,
+    strays: bool = True,
 ) -> Cells:
-    """The cells of one size that hold points."""
+    """The cells of one size that hold points.
+
+    strays  whether those count too that hold a few points far from all others, where such are many
+    """
     longest = extent(points)
     # Compared by a product: the quotient may be too large for a float.
     if longest >= side * (2**_core.VOXEL_BITS - 1):
@@ -136,11 +149,33 @@ def cells_of(
             "take a larger one"
         )
     scaled = points / side
-    order, starts = _core.voxel_cells(scaled, 1.0, threads)
-    sums, means, moments = _core.cell_moments(scaled, weights, order, starts, threads)
+    order, starts, keys = _core.voxel_cells(scaled, 1.0, threads)
+    counts = np.diff(starts)
+    if not strays:
+        kept = ~_strays(counts, keys)
+        order, counts = order[np.repeat(kept, counts)], counts[kept]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+    told = _core.cell_moments(scaled, weights, order, starts, threads)
+    return _joined(counts, *told, k, weights is not None, threads)
+
+
+def _strays(counts: NDArray[np.int64], keys: NDArray[np.uint64]) -> Mask:
+    """Which cells hold points with few others around, where many points have none."""
+    wide = keys >> np.uint64(WIDE_BITS)
+    first = np.flatnonzero(np.concatenate([[True], wide[1:] != wide[:-1]]))
+    around = np.add.reduceat(counts, first)
+    few, points = around <= FEW, counts.sum()
+    if not (MANY_STRAYS * points < np.count_nonzero(around == 1) and around[few].sum() < MOST_STRAYS * points):
+        return np.zeros(len(counts), bool)
+    return np.repeat(few, np.diff(np.append(first, len(counts))))
+
+
+def _joined(
+    counts: NDArray[np.int64], sums: Floats, means: Floats, moments: Floats, k: int, weighted: bool, threads: int
+) -> Cells:
     tree = _core.Tree(means, threads)
     neighbours = tree.graph(min(k, len(means) - 1), threads)
-    return Cells(order, starts, sums, means, moments, neighbours, tree.order(), weights is not None)
+    return Cells(counts, sums, means, moments, neighbours, tree.order(), weighted)
 
 
 def surface_of(points: Floats, side: float, weights: Floats | None = None, threads: int = 1) -> Surface:
@@ -156,7 +191,7 @@ def cell_for(points: Floats, *wanted: int) -> tuple[float, ...]:
     """
     finest = extent(points) / (2 ** (LEVELS - 1) - 1)
     sample = np.ascontiguousarray(points[:: -(-len(points) // SAMPLE)])
-    occupied, shared = (_core.occupied_cells(sample, finest, LEVELS, at_least) for at_least in (1, 2))
+    occupied, shared = _core.occupied_cells(sample, finest, LEVELS)
     members = len(sample) - (occupied - shared)
     first = int(np.argmax(members >= MANY * np.maximum(shared, 1)))
     # Between two sizes the number of cells is taken to follow a power law, as it does on any surface; below the first,

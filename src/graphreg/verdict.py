@@ -118,9 +118,10 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     believed = confidence_of(evidence, rivalry)
     confidence = min(believed, MOST_IF_UNDETERMINED) if hold.undetermined else believed
     success = confidence >= ENOUGH
+    few = "" if evidence.meeting >= FEW else "only "
     seen = (
-        f"{evidence.overlap:.0%} of the source lies on the target, and {evidence.meeting} of {evidence.alike} places "
-        "that look alike meet"
+        f"{evidence.overlap:.0%} of the source lies on the target, and {few}{evidence.meeting} of {evidence.alike} "
+        "places that look alike meet"
     )
     if success:
         reason = f"registered: {seen}"
@@ -129,7 +130,7 @@ def judge(outcome: Outcome, threads: int = 1) -> Verdict:
     elif rivalry > CLOSE and evidence.meeting >= FEW:
         reason = f"not sure: another pose fits almost as well; {seen}"
     else:
-        reason = f"not registered: {'' if evidence.meeting >= FEW else 'only '}{seen}"
+        reason = f"not registered: {seen}"
     return Verdict(success, confidence, reason, evidence, hold)
 
 

@@ -17,7 +17,7 @@ from graphreg.graphs import neighbour_graph
 from graphreg.poses import inverse, own_frame, pose, transform
 from graphreg.response import median_absolute_deviation, response_of, rounding_of
 from graphreg.signatures import Signatures, outward, signatures_of
-from graphreg.surfaces import NEIGHBOURS, Cells, Surface, cell_for, cells_of, surface_of
+from graphreg.surfaces import NEIGHBOURS, Cells, Surface, cell_for, cells_of
 
 # Coarse pieces of the smaller cloud, about; the larger one may have twice as many. Fine cells are this much smaller, as
 # far as there are points to fill them.
@@ -32,9 +32,6 @@ FAR_OFF = 50.0
 # Where more points than this are alone in their cells, cells say little of them: there may be as many outliers as
 # points on surfaces, or few points of any kind. Then each is looked at on its own.
 MOST_ALONE = 0.2
-# A point that has a cell of so many fine ones along each side for itself is a stray. There are many if they are the
-# first share of all; if they are the second, cells are too small to tell.
-STRAY, MANY_STRAYS, MOST_STRAYS = 4.0, 0.05, 0.9
 # Rows that are enough to tell a median or an axis by.
 SAMPLE = 5_000
 # Where the response is spread this much wider than its lowest tenth, that spread is the outliers', not the surface's;
@@ -138,19 +135,12 @@ def drawn(
     seed: int = 0,
 ) -> Prepared:
     """At most so many points, drawn at random, each once, without those that are too far off to belong to a scan."""
-    if len(points) > most:
-        chosen = rows_drawn(len(points), most, seed)
-        points, weights = points[chosen], None if weights is None else weights[chosen]
-    once = _core.distinct(np.ascontiguousarray(points))
-    if len(once) < len(points):
-        points, weights = points[once], None if weights is None else weights[once]
-    arms = points - np.median(some_of(points), axis=0)
-    squared = np.einsum("ij,ij->i", arms, arms)
-    near = squared <= FAR_OFF**2 * max(float(np.median(some_of(squared))), np.finfo(float).tiny)
-    if not near.all():
-        points, weights = points[near], None if weights is None else weights[near]
-    where = own_frame(some_of(points))
-    return Prepared(name, transform(where, points), weights, where, rounding_of(points))
+    rows = rows_drawn(len(points), most, seed) if len(points) > most else None
+    near, kept = _core.distinct_and_near(np.ascontiguousarray(points), rows, FAR_OFF, SAMPLE)
+    if weights is not None:
+        weights = (weights if rows is None else weights[rows])[kept]
+    home = own_frame(some_of(near))
+    return Prepared(name, transform(home, near), weights, home, rounding_of(near))
 
 
 def some_of(values: Floats) -> Floats:
@@ -170,7 +160,8 @@ def highest_response(response: Floats, alpha: float, rounding: float = 0.0) -> f
     spread, lowest = median_absolute_deviation(finite), float(np.quantile(some, 0.1))
     if spread > WIDEST_SPREAD * lowest:
         spread = USUAL_SPREAD * lowest
-    return max(alpha * spread, rounding**2)
+    # On a grid nearly all respond alike.
+    return max(alpha * max(spread, lowest), rounding**2)
 
 
 def views_of(
@@ -195,14 +186,14 @@ def views_of(
             raise InputError(f"{cloud.name}: holds {len(cloud)} different points, but at least {k + 1} are needed")
     cell, fine = _sides(clouds, voxel, shared, threads)
     found = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, alpha, workers), clouds, threads)
-    if any(_alone(on_surface) > MOST_ALONE for on_surface in found):
+    if any(_alone(*cells) > MOST_ALONE for cells in found):
         clouds = at_once(lambda cloud, workers: _one_by_one(cloud, k, alpha, workers), clouds, threads)
         cell, fine = _sides(clouds, voxel, shared, threads)
         found = at_once(lambda cloud, workers: _on_surface(cloud, fine, k, np.inf, workers), clouds, threads)
 
     def view(number: int, workers: int) -> View:
         return clouds[number].once(
-            ("view", cell, fine, k, alpha), lambda: _described(found[number], cell, fine, workers)
+            ("view", cell, fine, k, alpha), lambda: _described(*found[number], clouds[number].home, cell, fine, workers)
         )
 
     first, second = at_once(view, (0, 1), threads)
@@ -216,50 +207,31 @@ def _sides(clouds: list[Prepared], voxel: float | None, shared: bool, threads: i
     fine = max(coarse / FINE_PER_COARSE, min(side[2] for side in sides))
     if shared:
         coarse, fine = (LADDER ** float(np.round(np.log(side) / np.log(LADDER))) for side in (coarse, fine))
-    return coarse, voxel or fine
+    fine = voxel or fine
+    return max(coarse, fine), fine
 
 
-@dataclass(frozen=True, eq=False)
-class OnSurface:
-    """A cloud in fine cells, and those that belong to a surface."""
-
-    cloud: Prepared
-    cells: Cells
-    kept: Mask
-
-
-def _without_strays(cloud: Prepared, side: float, threads: int) -> Prepared:
-    """A cloud without the points that are alone in their cells, where they are many: the graph need not see them."""
-    order, starts = _core.voxel_cells(cloud.local, side, threads)
-    alone = order[starts[:-1][np.diff(starts) == 1]]
-    if not MANY_STRAYS < len(alone) / len(order) < MOST_STRAYS:
-        return cloud
-    kept = np.ones(len(order), bool)
-    kept[alone] = False
-    return cloud.only(kept)
-
-
-def _on_surface(cloud: Prepared, side: float, k: int, alpha: float, threads: int) -> OnSurface:
+def _on_surface(cloud: Prepared, side: float, k: int, alpha: float, threads: int) -> tuple[Cells, Mask]:
     """A cloud in cells, and those that the X84 rule keeps. The response of a point is that of its cell."""
 
-    def made() -> OnSurface:
-        some = _without_strays(cloud, STRAY * side, threads)
-        cells = cells_of(some.local, side, some.weights, k, threads)
-        if len(cells.means) <= k:
-            return OnSurface(some, cells, np.ones(len(cells.means), bool))
+    def made() -> tuple[Cells, Mask]:
+        cells = cells_of(cloud.local, side, cloud.weights, k, threads, strays=False)
+        if len(cells) <= k:
+            return cells, np.ones(len(cells), bool)
         response = cells.response(threads)
-        kept = response <= highest_response(some_of(cells.of_points(response)), alpha, cloud.rounding / side)
+        of_points = np.repeat(response, cells.counts)
+        kept = response <= highest_response(some_of(of_points), alpha, cloud.rounding / side)
         if np.count_nonzero(kept) <= k:
             raise InputError(f"{cloud.name}: no surface stands out among its points")
-        return OnSurface(some, cells, kept)
+        return cells, kept
 
     return cloud.once(("on surface", side, k, alpha), made)
 
 
-def _alone(found: OnSurface) -> float:
+def _alone(cells: Cells, kept: Mask) -> float:
     """The share of the points kept that are alone in their cells."""
-    count = np.diff(found.cells.starts)[found.kept]
-    return float(np.count_nonzero(count == 1) / count.sum())
+    counts = cells.counts[kept]
+    return float(np.count_nonzero(counts == 1) / counts.sum())
 
 
 def _one_by_one(cloud: Prepared, k: int, alpha: float, threads: int) -> Prepared:
@@ -275,16 +247,17 @@ def _one_by_one(cloud: Prepared, k: int, alpha: float, threads: int) -> Prepared
     return cloud.once(("one by one", k, alpha), made)
 
 
-def _described(found: OnSurface, cell: float, fine: float, threads: int) -> View:
-    cloud = found.cloud.only(found.cells.members(found.kept))
-    coarse = outward(surface_of(cloud.local, cell, cloud.weights, threads))
-    smooth = outward(found.cells.surface(found.kept, threads))
-    return View(coarse, smooth, signatures_of(coarse, threads), cloud.home, cell, fine)
+def _described(cells: Cells, kept: Mask, home: Floats, cell: float, fine: float, threads: int) -> View:
+    coarse = outward(cells.coarser(cell / fine, kept, threads=threads).surface(threads=threads))
+    smooth = outward(cells.surface(kept, threads))
+    return View(coarse, smooth, signatures_of(coarse, threads), home, cell, fine)
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:
     """work(item, threads) for both clouds side by side, each with its share of the threads."""
+    first, second = items
     if threads == 1:
-        return [work(item, 1) for item in items]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda item: work(item, threads // 2), items))
+        return [work(first, 1), work(second, 1)]
+    with ThreadPoolExecutor(1) as other:
+        later = other.submit(work, second, threads // 2)
+        return [work(first, threads // 2), later.result()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 
 import graphreg
+from commands import Shell
 from graphreg.clouds import as_cloud
 from graphreg.datasets import synthetic
 
 
 def graphreg_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from graphreg.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +27,52 @@ def spoilt() -> tuple[np.ndarray, np.ndarray]:
     return synthetic.add_outliers(synthetic.scan("hare", points=5000).points, 0.3, "gaussian", 1)
 
 
-def test_help_names_every_command(tmp_path: Path) -> None:
-    done = graphreg_command("--help", cwd=tmp_path)
-    assert done.returncode == 0
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRAPHREG_DATA", raising=False)
+    return Shell(monkeypatch, capsys)
+
+
+def test_help_names_every_command(run: Shell) -> None:
+    done = run("--help")
+    assert done.status == 0
     for command in ("register", "clean", "demo", "bench", "data", "view"):
-        assert command in done.stdout
-        assert graphreg_command(command, "--help", cwd=tmp_path).returncode == 0
+        assert command in done.out
+        assert run(command, "--help").status == 0
 
 
 def test_version(tmp_path: Path) -> None:
     assert graphreg_command("--version", cwd=tmp_path).stdout == f"graphreg {graphreg.__version__}\n"
+
+
+def test_it_is_found_as_a_module_and_helps_by_a_letter(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "graphreg", "info", "-h"]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "COLUMNS": "200"})
+    assert done.returncode == 0
+    assert "graphreg info [OPTIONS]" in done.stdout
+    # Paragraphs have the width of the terminal, whatever that of our files is.
+    assert "guesses by size and by how the points lie about the origin" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are closed otherwise there")
+def test_output_that_nobody_reads_is_not_taken_for_a_failed_registration(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "data"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)
+    os.close(writer)
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+def test_output_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "data"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "graphreg: No space left on device\n"
 
 
 def test_clean_removes_what_the_rule_removes_and_keeps_the_rest(
@@ -71,6 +109,7 @@ def test_clean_tells_a_person(tmp_path: Path, spoilt: tuple[np.ndarray, np.ndarr
         (("clean", "broken.ply", "out.ply"), "broken.ply: "),
         (("clean", "few.xyz", "out.ply"), "needs at least 11"),
         (("clean", "good.xyz", "out.doc"), ".doc"),
+        (("clean", ".", "out.ply"), "graphreg: .: is a folder, not a file\n"),
         (("clean", "good.xyz", "nowhere/out.ply"), "nowhere"),
         (("clean", "good.xyz", "out.ply", "--alpha", "-1"), "alpha"),
         (("clean", "good.xyz", "out.ply", "-k", "1"), "k: expected at least 2"),
@@ -85,25 +124,28 @@ def test_clean_tells_a_person(tmp_path: Path, spoilt: tuple[np.ndarray, np.ndarr
         (("bench", "page"), "results holds no results"),
         (("bench", "accuracy", "--data", "."), "pairs.json"),
         (("demo", "--body", "unicorn"), "unicorn"),
-        (("demo", "--outliers", "-3"), "ratio"),
+        (("demo", "--outliers", "-3"), "--outliers"),
         (("polish",), "polish"),
     ],
 )
-def test_what_the_user_did_wrong_is_told_in_a_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_what_the_user_did_wrong_is_told_in_a_line(
+    run: Shell, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
     (tmp_path / "broken.ply").write_bytes(b"ply\nformat ascii 1.0\nelement vertex 100\n")
     (tmp_path / "few.xyz").write_text("1 2 3\n4 5 6\n")
     np.savetxt(tmp_path / "good.xyz", np.random.default_rng(0).normal(size=(50, 3)))
-    done = graphreg_command(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not done.stderr.startswith("\n")
+    done = run(*arguments)
+    assert done.status == 2
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert not done.err.startswith("\n")
     assert not (tmp_path / "out.ply").exists()
 
 
-def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
-    done = graphreg_command("demo", "--body", "casting", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.usefixtures("small_pictures")
+def test_demo_writes_scans_and_pictures(run: Shell, tmp_path: Path) -> None:
+    done = run("demo", "--body", "casting")
+    assert done.status == 0, done.err
     folder = tmp_path / "graphreg-demo"
     assert sorted(p.name for p in folder.iterdir()) == [
         "annealing.svg",
@@ -114,12 +156,12 @@ def test_demo_writes_scans_and_pictures(tmp_path: Path) -> None:
         "target.ply",
         "target.png",
     ]
-    assert "\nregistered: " in done.stdout
+    assert "\nregistered: " in done.out
     for name in ("source", "target"):
         assert (folder / f"{name}.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
         assert len(graphreg.read(folder / f"{name}.ply")) > 10_000
 
 
-def test_bad_input_leaves_no_demo_folder(tmp_path: Path) -> None:
-    graphreg_command("demo", "--body", "unicorn", cwd=tmp_path)
+def test_bad_input_leaves_no_demo_folder(run: Shell, tmp_path: Path) -> None:
+    run("demo", "--body", "unicorn")
     assert not list(tmp_path.iterdir())

@@ -37,7 +37,7 @@ def command(*arguments: object, cwd: Path, url: str = "", **environment: str) ->
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=60,
+        timeout=600,
         env=inherited | {"no_proxy": "127.0.0.1"} | environment,
     )
 

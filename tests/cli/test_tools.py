@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphreg
-from graphreg.cli import main
+from commands import Shell
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import synthetic
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -22,27 +21,6 @@ from png import decoded
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
 COMMANDS = ("register", "info", "clean", "apply", "convert", "demo", "bench", "data")
-
-
-@dataclass
-class Done:
-    status: int
-    out: str
-    err: str
-
-
-class Shell:
-    """Runs commands in this process, which takes a fraction of the time of a new one."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: object) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["graphreg", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        captured = self._capsys.readouterr()
-        return Done(int(left.value.code or 0), captured.out, captured.err)
 
 
 @pytest.fixture
@@ -331,7 +309,7 @@ def test_help_loads_nothing_that_it_does_not_need() -> None:
 def test_the_shell_completes(words: str, expected: list[str]) -> None:
     environment = {"_GRAPHREG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     program = [sys.executable, "-c", "from graphreg.cli import main; main()"]
-    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, **environment}, timeout=600)
     assert done.stdout.split() == expected
 
 
@@ -339,6 +317,7 @@ def test_completion_can_be_shown(run: Shell) -> None:
     assert "--install-completion" in run("--help").out
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_demo_as_json(run: Shell) -> None:
     done = run("demo", "--body", "hand", "--out", "made", "--json")
     assert done.status == 0, done.err
@@ -349,13 +328,38 @@ def test_demo_as_json(run: Shell) -> None:
     assert (Path(said["folder"]) / "report.html").is_file()
 
 
-def test_bench_as_json(run: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphreg.bench.x84.MADE", ("hare",))
+@pytest.fixture
+def small_x84(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphreg.bench.x84.QUICK", ("hare",))
+    monkeypatch.setattr("graphreg.bench.x84.QUICK_POINTS", 2000)
     monkeypatch.setattr("graphreg.bench.x84.RATIOS", (0.1, 0.5))
-    monkeypatch.setattr("graphreg.bench.x84.POINTS", 4000)
-    done = run("bench", "x84", "--out", "results", "--json", "--quiet")
+    monkeypatch.setattr("graphreg.bench.pairs.QUICK_POINTS", {"object": 1500})
+
+
+@pytest.mark.usefixtures("small_x84")
+def test_bench_as_json(run: Shell) -> None:
+    done = run("bench", "x84", "--quick", "--out", "results", "--json", "--quiet")
     assert done.status == 0, done.err
     assert done.err == ""
     written = json.loads(Path("results/x84.json").read_text())
     assert written["rows"]
     assert json.loads(done.out) == {"x84": written}
+
+
+@pytest.mark.usefixtures("small_x84")
+def test_bench_writes_a_report_of_what_it_measures_or_of_all_that_is_there(run: Shell) -> None:
+    assert run("bench", "x84", "--quick", "--out", "results", "--report", "x84.html").status == 0
+    page = Path("x84.html").read_text(encoding="utf-8")
+    assert json.loads(Path("results/x84.json").read_text())["title"] in page
+    assert run("bench", "page", "--out", "results", "--report", "all.html").status == 0
+    assert Path("all.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("page.pdf", "ends in .html or .htm"), ("nowhere/page.html", "there is no folder nowhere")]
+)
+def test_bench_looks_at_its_report_before_it_begins(run: Shell, name: str, told: str) -> None:
+    done = run("bench", "x84", "--out", "results", "--report", name)
+    assert done.status == 2
+    assert told in done.err
+    assert not Path("results").exists()

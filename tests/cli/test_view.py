@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import graphreg
+from commands import Shell
 from drawn import scanned
 
 needs_viser = pytest.mark.skipif(
@@ -54,17 +55,28 @@ def rest(running: subprocess.Popen[str]) -> tuple[str, str]:
     assert running.stdout is not None
     assert running.stderr is not None
     said = running.stdout.read(), running.stderr.read()
-    running.wait(60)
+    running.wait(600)
     return said
 
 
-def refused(folder: Path, *arguments: str, command: str = COMMAND) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", command, "view", *arguments], cwd=folder, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 2, done
-    assert "Traceback" not in done.stderr
-    return done.stderr
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """In this process, where viser need not be loaded anew for each test."""
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.fixture
+def ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C, as soon as it would wait for something to happen."""
+    from graphreg.reports.viewer import Viewer
+
+    def interrupted(viewer: Viewer) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Viewer, "run", interrupted)
 
 
 @needs_viser
@@ -76,7 +88,7 @@ def test_it_says_where_it_is_to_be_seen_and_ends_on_ctrl_c(folder: Path) -> None
         assert said.startswith("open http://127.0.0.1:")
         address = said.split()[1]
         port = address.rpartition(":")[2]
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=600) as answer:
             assert answer.status == 200
         running.send_signal(signal.SIGINT)
         out, err = rest(running)
@@ -89,40 +101,44 @@ def test_it_says_where_it_is_to_be_seen_and_ends_on_ctrl_c(folder: Path) -> None
 
 
 @needs_viser
-def test_it_listens_to_this_machine_alone_unless_told(folder: Path) -> None:
-    with viewing(folder, "--no-browser", "--port", "0", "--host", "0.0.0.0") as (running, said):
-        port = said.split()[1].rpartition(":")[2]
-        assert socket.gethostname() in said
-        running.send_signal(signal.SIGINT)
-        out, _ = rest(running)
-    assert "anyone who can reach this address can look at the scans" in out
-    assert port != "0"
+@pytest.mark.usefixtures("ended_at_once")
+def test_others_can_look_only_where_it_is_told_so(run: Shell) -> None:
+    warned = "anyone who can reach this address can look at the scans"
+    done = run("view", "source.ply", "target.ply", "--no-browser", "--port", "0", "--host", "0.0.0.0")
+    assert done.status == 0
+    assert done.out.startswith(f"open http://{socket.gethostname()}:")
+    assert warned in done.out
+    done = run("view", "source.ply", "target.ply", "--no-browser", "--port", "0")
+    assert done.out.startswith("open http://127.0.0.1:")
+    assert warned not in done.out
 
 
 @needs_viser
-def test_the_browser_is_opened_where_there_is_a_screen(folder: Path, tmp_path: Path) -> None:
-    """BROWSER names the program, as Python's webbrowser takes it."""
-    program = tmp_path / "browser"
-    program.write_text(
-        f"#!/bin/sh\necho \"$1\" > '{tmp_path}/asked.part' && mv '{tmp_path}/asked.part' '{tmp_path}/asked'\n"
-    )
-    program.chmod(0o755)
-    with viewing(folder, "--port", "0", DISPLAY=":7", BROWSER=str(program)) as (running, said):
-        while not (tmp_path / "asked").exists():
-            assert running.poll() is None
-        running.send_signal(signal.SIGINT)
-        rest(running)
-    assert (tmp_path / "asked").read_text().strip() == said.split()[1]
+@pytest.mark.usefixtures("ended_at_once")
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_browser_is_opened_where_there_is_a_screen(
+    run: Shell, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":7")
+    done = run("view", "source.ply", "target.ply", "--port", "0", *([] if wanted else ["--no-browser"]))
+    assert opened == [done.out.split()[1]] * wanted
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("DISPLAY")
+    run("view", "source.ply", "target.ply", "--port", "0")
+    assert len(opened) == wanted
 
 
 @needs_viser
-def test_a_port_that_is_taken_is_told(folder: Path) -> None:
+def test_a_port_that_is_taken_is_told(run: Shell) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        told = refused(folder, "source.ply", "target.ply", "--port", str(port))
-    assert f"cannot listen at '127.0.0.1' on port {port}" in told
+        done = run("view", "source.ply", "target.ply", "--port", port)
+    assert done.status == 2
+    assert f"cannot listen at '127.0.0.1' on port {port}" in done.err
 
 
 @needs_viser
@@ -135,11 +151,15 @@ def test_an_address_that_is_not_ours_is_told(host: str) -> None:
 
 
 @needs_viser
-def test_what_cannot_be_read_is_told(folder: Path) -> None:
-    assert "none.ply: No such file or directory" in refused(folder, "source.ply", "none.ply")
+def test_what_cannot_be_read_is_told(run: Shell) -> None:
+    done = run("view", "source.ply", "none.ply")
+    assert done.status == 2
+    assert done.err == "graphreg: none.ply: No such file or directory\n"
 
 
-def test_without_viser_it_says_how_to_install_it(folder: Path) -> None:
-    without = f"import sys; sys.modules['viser'] = None; {COMMAND}"
-    told = refused(folder, "source.ply", "target.ply", command=without)
-    assert told == "graphreg: the live viewer needs an extra that is not installed: pip install 'graphreg[view]'\n"
+def test_without_viser_it_says_how_to_install_it(run: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    monkeypatch.delitem(sys.modules, "graphreg.reports.viewer", raising=False)
+    done = run("view", "source.ply", "target.ply")
+    assert done.status == 2
+    assert done.err == "graphreg: the live viewer needs an extra that is not installed: pip install 'graphreg[view]'\n"

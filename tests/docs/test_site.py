@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)],
-        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, timeout=300,
+        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
@@ -86,7 +86,7 @@ def test_options_are_those_of_help() -> None:
     page = every_command()
     done = subprocess.run(
         [sys.executable, "-c", "from graphreg.cli import main; main()", "register", "--help"],
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     section = page.split("## graphreg register\n")[1].split("\n## ")[0]
     options = set(re.findall(r"--[a-z][\w-]+", done.stdout)) - {"--help"}

@@ -167,7 +167,7 @@ def test_a_command_line_runs(line: str, folder: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     variables = {**os.environ, "PATH": path}
     variables.pop("GRAPHREG_DATA", None)
-    done = subprocess.run(line, shell=True, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(line, shell=True, cwd=folder, env=variables, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr + done.stdout
 
 

@@ -306,7 +306,7 @@ def test_other_libraries_do_not_take_the_process_down(tmp_path: Path, suffix: st
         [sys.executable, "-W", "error", "-c", CHILD, str(path), "300"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert child.returncode == 0, child.stderr[-2000:]
@@ -380,6 +380,6 @@ def test_claims_do_not_set_memory_aside(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     paths = [str(tmp_path / name) for name, _ in liars]
     child = subprocess.run(
-        [sys.executable, "-c", LIARS, *paths], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", LIARS, *paths], capture_output=True, text=True, timeout=600, check=False
     )
     assert child.returncode == 0, child.stderr

@@ -75,7 +75,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         [sys.executable, "-c", FULL_DISK, *map(str, paths)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert child.returncode == 0, child.stderr

@@ -104,6 +104,19 @@ def test_teaser_gets_over_almost_nothing_but_wrong_matches(share_wrong: float, n
     assert rmsd(found_by(run), motion, x) < 1e-9 + 6 * noise / np.sqrt(right)
 
 
+def test_teaser_takes_the_motion_that_most_matches_agree_on() -> None:
+    """Where more matches agree on a wrong motion than on the right one, as with a part that is there twice."""
+    x, y, motion = matches(0.0, 0.0, 0)
+    wrong = make_motion(7, 1.0)
+    for share, answer in ((0.4, motion), (0.6, wrong)):
+        mixed = y.copy()
+        mixed[: int(share * 1000)] = transform(wrong, x[: int(share * 1000)])
+        run = run_on(x, mixed)
+        origin = run.outcome().target.mean(axis=0)
+        align_robustly(run, x - origin, mixed - origin, TeaserSettings())
+        assert rmsd(found_by(run), answer, x) < 1e-9
+
+
 @given(seeds, st.floats(0.01, 1.0))
 def test_the_truncated_mean_is_the_best_of_all(seed: int, bound: float) -> None:
     rng = np.random.default_rng(seed)
@@ -226,6 +239,18 @@ def test_super4pcs_as_the_paper_leaves_it(body: np.ndarray) -> None:
     assert rmsd(fine.transformation, truth, moved) < rmsd(rough.transformation, truth, moved) < 0.02
     energies = [step.energy for step in rough.history]
     assert energies == sorted(energies, reverse=True)
+
+
+def test_super4pcs_needs_overlap(body: np.ndarray) -> None:
+    """Halves of a body that share a tenth of it: hardly a base lies in what they share, and other poses bring as many
+    points together. Of two thirds that share half, the pose is found."""
+    motion = make_motion(3, 0.1)
+    for low, high, right in ((0.45, 0.55, False), (0.25, 0.75, True)):
+        left, beyond = np.quantile(body[:, 0], [low, high])
+        source, target = transform(inverse(motion), body[body[:, 0] < beyond]), body[body[:, 0] > left]
+        result = graphreg.register(source, target, method="super4pcs", voxel=0, overlap=0.2)
+        off = rmsd(result.transformation, motion, source)
+        assert off < 0.003 if right else off > 0.03
 
 
 def test_another_seed_is_another_draw(body: np.ndarray) -> None:

@@ -20,12 +20,13 @@ from graphreg.methods.matches import feature_matches
 from graphreg.methods.run import Run
 from graphreg.metrics import angular_error, rmsd
 from graphreg.outcomes import Outcome
-from graphreg.poses import pose, transform
+from graphreg.poses import pose, rotation_from_vector, transform
 
 open3d = pytest.importorskip("open3d", reason="open3d is not installed: pip install 'graphreg[peers]'")
 
 # Coarser than by default, so that all pairs take seconds.
 CELLS = 100
+LID = "teapot_lid_to_teapot"
 
 
 @pytest.fixture(scope="module")
@@ -71,49 +72,76 @@ def test_icp(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
         agree(found, theirs.transformation)
 
 
-def test_icp_to_planes(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """All but the lid: planes do not hold a body of revolution from turning about its axis."""
+def icp_to_planes_beside_theirs(
+    pair: tuple[np.ndarray, np.ndarray], start: np.ndarray | None
+) -> tuple[Outcome, np.ndarray]:
     registration = open3d.pipelines.registration
-    for source, target in (pair for name, pair in objects.items() if name != "teapot_lid_to_teapot"):
-        voxel = voxel_of((source, target))
-        found = register_icp_kn(source, target, IcpKnSettings(voxel=voxel, normal_neighbours=10))
-        there = cloud_of(found.target)
-        normals, _ = planes_of(neighbour_graph(found.target, 10))
-        there.normals = open3d.utility.Vector3dVector(normals)
-        theirs = registration.registration_icp(
-            cloud_of(found.source),
-            there,
-            1e3 * voxel,
-            aligned_centroids(found),
-            registration.TransformationEstimationPointToPlane(),
-            registration.ICPConvergenceCriteria(0, 0, 50),
-        )
-        agree(found, theirs.transformation)
+    voxel = voxel_of(pair)
+    found = register_icp_kn(*pair, IcpKnSettings(voxel=voxel, normal_neighbours=10), start)
+    there = cloud_of(found.target)
+    normals, _ = planes_of(neighbour_graph(found.target, 10))
+    there.normals = open3d.utility.Vector3dVector(normals)
+    theirs = registration.registration_icp(
+        cloud_of(found.source),
+        there,
+        1e3 * voxel,
+        aligned_centroids(found) if start is None else start,
+        registration.TransformationEstimationPointToPlane(),
+        registration.ICPConvergenceCriteria(0, 0, 50),
+    )
+    return found, theirs.transformation
+
+
+def test_icp_to_planes(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    for name, pair in objects.items():
+        if name != LID:
+            agree(*icp_to_planes_beside_theirs(pair, None))
+
+
+def test_icp_to_planes_of_a_body_of_revolution(scans: Path, objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """The lid, but for its turn about its own axis, from which planes do not hold it.
+
+    It begins near its place: with the centroids aligned it lies amid the pot, and the first step turns it by far more
+    than a step to planes is right for. Ours reads such a step as a rotation vector, theirs as three angles.
+    """
+    entry = next(e for e in json.loads((scans / "pairs.json").read_text()) if e["name"] == LID)
+    truth = np.array(entry["T_target_source"])
+    lid = objects[LID][0]
+    middle = transform(truth, lid).mean(axis=0)
+    spread, axes = np.linalg.eigh(np.cov(lid.T))
+    axis = axes[:, 2 if spread[2] - spread[1] > spread[1] - spread[0] else 0]
+    for turn in np.radians(3) * np.eye(3):
+        rotation = rotation_from_vector(turn)
+        found, theirs = icp_to_planes_beside_theirs(objects[LID], pose(rotation, middle - rotation @ middle) @ truth)
+        assert rmsd(found.transformation, theirs, found.source) < 0.1 * found.voxel
+        tilt = np.cross(found.transformation[:3, :3] @ axis, theirs[:3, :3] @ axis)
+        assert np.degrees(np.linalg.norm(tilt)) < 0.05
 
 
 def test_fpfh(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """To rounding, but for angles at the edge of a bin. The pot is left out: on its regular mesh it is open which of
-    many points at one distance are the nearest hundred."""
+    """To rounding, but for angles at the edge of a bin. Of the pot all neighbours are taken: on its regular mesh it is
+    open which of many points at one distance are the nearest hundred."""
     parameters = open3d.geometry.KDTreeSearchParamHybrid
-    for source, target in (pair for name, pair in objects.items() if name != "teapot_lid_to_teapot"):
+    for name, (source, target) in objects.items():
+        most = 1000 if name == LID else 100
         voxel = voxel_of((source, target))
         points = graphreg.voxel_downsample(target, voxel)
         normals = outward_normals(points, 10, 2)
         cloud = cloud_of(points)
         cloud.normals = open3d.utility.Vector3dVector(normals)
-        theirs = open3d.pipelines.registration.compute_fpfh_feature(cloud, parameters(5 * voxel, 100))
-        ours = graphreg.fpfh(points, 5 * voxel, normals=normals)
+        theirs = open3d.pipelines.registration.compute_fpfh_feature(cloud, parameters(5 * voxel, most))
+        ours = graphreg.fpfh(points, 5 * voxel, normals=normals, max_neighbours=most)
         assert np.isclose(ours, np.asarray(theirs.data).T, atol=1e-6).all(axis=1).mean() > 0.999
 
 
 def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
     """Open3D's lengths are in units of the farther cloud's farthest point, and its mu stops at a distance, not at its
     square: told so, both minimise the same from the same start. Ours takes the closed form for each weighted step,
-    theirs a linear one, so both are given steps enough to rest, and theirs may rest in a higher minimum. The lid is
-    left out: its matches fit any turn about its axis."""
+    theirs a linear one, so both are given steps enough to rest, and theirs may rest in a higher minimum: on one pair of
+    the bunny, and on the lid, a body of revolution, most of whose matches are wrong, so that there are many minima."""
     registration = open3d.pipelines.registration
     higher = 0
-    for source, target in (pair for name, pair in objects.items() if name != "teapot_lid_to_teapot"):
+    for source, target in objects.values():
         voxel = voxel_of((source, target))
         run = Run(source, target, voxel, None, 2, None)
         matches = feature_matches(run, 5.0)
@@ -143,7 +171,7 @@ def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray
             higher += 1
         else:
             agree(found, theirs)
-    assert higher <= 1
+    assert higher <= 2
 
 
 def geman_mcclure(motion: np.ndarray, x: np.ndarray, y: np.ndarray, distance: float) -> float:

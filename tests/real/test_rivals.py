@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import graphreg
+import twins
 from graphreg.methods import RIVALS
+from graphreg.methods.ecm import SMALLEST_VARIANCE, EcmSettings, register_ecm
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
@@ -49,3 +51,17 @@ def test_local_methods_do_not(dragon: tuple[np.ndarray, np.ndarray, np.ndarray],
     turned = pose(rotation_from_vector([1.0, -2.0, 1.5]), np.zeros(3))
     result = graphreg.register(transform(turned, source), target, method=method, voxel=0.004)
     assert angular_error(result.transformation, truth @ inverse(turned)) > 20
+
+
+def test_ecm_agrees_with_its_twin_on_all_object_pairs(scans: Path) -> None:
+    """No reference of ECM installs. Coarse, for the twin has arrays of all pairs."""
+    for entry in json.loads((scans / "pairs.json").read_text()):
+        if entry["kind"] != "object":
+            continue
+        source, target = (graphreg.read(scans / entry[end]) for end in ("source", "target"))
+        voxel = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target))) / 10
+        settings = EcmSettings(voxel=voxel, max_iterations=10, tolerance=0.0)
+        found = register_ecm(source, target, settings)
+        there = twins.ecm(found.source, found.target, settings.radius * voxel, SMALLEST_VARIANCE, 10)
+        assert angular_error(found.transformation, there) < 0.05
+        assert rmsd(found.transformation, there, found.source) < 0.1 * voxel

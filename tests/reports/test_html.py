@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +17,11 @@ from graphreg.outcomes import Iteration
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports import html, scenes
 from graphreg.reports.html import MOST_STEPS
+from parsed import Page
 
 MOTION = pose(rotation_from_vector([0.1, -0.1, 0.15]), [0.02, -0.01, 0.03])
 TARGET = scanned("hare")[::3]
 SOURCE = transform(inverse(MOTION), scanned("hare")[1::3])
-
-
-class Page(HTMLParser):
-    """Text and attributes of every element, by name; fails on an element that is not closed."""
-
-    OPEN = ("meta", "link", "input", "img", "br", "rect", "path", "polyline")
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {}
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in self.OPEN:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.OPEN:
-            assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self._open and data.strip():
-            self.texts.setdefault(self._open[-1], []).append(data.strip())
-
-    def said(self) -> str:
-        shown = (texts for tag, texts in self.texts.items() if tag not in ("script", "style"))
-        return " ".join(text for texts in shown for text in texts)
-
-    def data(self) -> dict[str, Any]:
-        held: dict[str, Any] = json.loads(next(text for text in self.texts["script"] if text.startswith("{")))
-        return held
 
 
 @pytest.fixture(autouse=True)

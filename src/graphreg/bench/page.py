@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphreg.bench import EXPERIMENTS
-from graphreg.bench.comparison import READING
+from graphreg.bench.comparison import OURS, READING, median_of
 from graphreg.bench.tables import markdown_table
 from graphreg.errors import FileError, InputError
 from graphreg.files.sink import replacing
 
 # Longer tables stay in the experiment's own file.
 MOST_LINES = 40
+GLANCE = f"Of {OURS}: degrees off the truth, their median and quantiles, and seconds of the whole call."
 
 
 def write_page(folder: Path) -> Path:
     """README.md in a folder of results, from the JSON files that are there."""
-    found = {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
-    if not found:
-        raise InputError(f"out: {folder} holds no results")
+    found = results_in(folder)
     mine = [name for name in EXPERIMENTS if name in found]
+    shown = {name: found[name] for name in mine}
+    lines_of_ours = glance(shown)
     lines = [
         "# Results",
         "",
@@ -32,7 +36,8 @@ def write_page(folder: Path) -> Path:
         "",
         'Columns that begin with "paper:" hold the paper\'s own figures.',
         "",
-        "How to read the comparisons:",
+        *(["## At a glance", "", *markdown_table(lines_of_ours), "", GLANCE, ""] if lines_of_ours else ()),
+        "## How to read the comparisons",
         "",
         *(f"- {line}" for line in READING),
         "",
@@ -40,7 +45,7 @@ def write_page(folder: Path) -> Path:
         "",
         "By the median of degrees off the truth, beside all methods that were measured:",
         "",
-        *(_not_first(mine, found) or ["- nowhere in these results"]),
+        *(f"- {line}" for line in not_first(shown) or ["nowhere in these results"]),
     ]
     for name in mine:
         lines += _section(folder, name, found[name])
@@ -54,14 +59,51 @@ def write_page(folder: Path) -> Path:
     return path
 
 
-def _not_first(names: list[str], found: dict[str, Any]) -> list[str]:
-    """What the experiments say themselves, in plain words."""
+def results_in(folder: Path) -> dict[str, Any]:
+    """What the JSON files of a folder hold, by their names."""
+    found = {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
+    if not found:
+        raise InputError(f"out: {folder} holds no results")
+    return found
+
+
+def glance(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the comparisons come to for our own method, a line each."""
+    lines = []
+    for result in results.values():
+        ran = [row for row in result["rows"] if row.get("method") == OURS and "right" in row]
+        degrees = [row["degrees"] for row in ran if row["degrees"] is not None]
+        if degrees:
+            low, middle, high = np.quantile(degrees, [0.1, 0.5, 0.9])
+            lines.append(
+                {
+                    "experiment": result["title"],
+                    "right": f"{sum(bool(row['right']) for row in ran)} of {len(ran)}",
+                    "median degrees": float(middle),
+                    "10 %": float(low),
+                    "90 %": float(high),
+                    "median s": median_of(ran, "seconds"),
+                    "runs of all methods": len(result["rows"]),
+                }
+            )
+    return lines
+
+
+def not_first(results: Mapping[str, Any]) -> list[str]:
+    """Where ours is not, as the experiments say themselves, in plain words."""
     return [
-        f"- {found[name]['title']}: {line}"
-        for name in names
-        for line in found[name]["summary"]
+        f"{result['title']}: {line}"
+        for result in results.values()
+        for line in result["summary"]
         if line not in READING and ("NOT first" in line or "cannot tell" in line)
     ]
+
+
+def pictures_of(folder: Path, name: str) -> tuple[list[Path], list[Path]]:
+    """Files with the charts of an experiment, and with pictures; their names begin with its own."""
+    charts = sorted(folder.glob(f"{name}*.svg"))
+    drawn = {path.stem for path in charts}
+    return charts, sorted(path for path in folder.glob(f"{name}*.png") if path.stem not in drawn)
 
 
 def _section(folder: Path, name: str, result: dict[str, Any]) -> list[str]:
@@ -71,19 +113,16 @@ def _section(folder: Path, name: str, result: dict[str, Any]) -> list[str]:
     for title, rows in list(result.get("tables", {}).items())[:1]:
         if rows and len(rows) <= MOST_LINES:
             lines += ["", *([f"{title}:", ""] if title else ()), *markdown_table(rows)]
-    # An experiment's pictures begin with its name.
-    svgs = {path.stem for path in folder.glob(f"{name}*.svg")}
-    pictures = sorted([*svgs, *(path.name for path in folder.glob(f"{name}*.png") if path.stem not in svgs)])
-    for picture in pictures:
-        file = picture if picture.endswith(".png") else f"{picture}.svg"
-        lines += ["", f"![{result['title']}: {Path(file).stem}]({file})"]
+    charts, pictures = pictures_of(folder, name)
+    for file in sorted([*charts, *pictures], key=lambda path: path.stem):
+        lines += ["", f"![{result['title']}: {file.stem}]({file.name})"]
     return lines
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        _ = result["title"], result["summary"]
+        _ = result["title"], result["summary"], result["rows"]
     except (ValueError, KeyError, TypeError) as problem:
         raise FileError(path, "is no result of an experiment") from problem
     return result

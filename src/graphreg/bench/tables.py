@@ -71,13 +71,24 @@ def setting() -> dict[str, Any]:
     }
 
 
+def columns_of(rows: Sequence[Row]) -> list[str]:
+    """Names of what can be shown in a table; what holds lists or mappings is left to the other files."""
+    return [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
+
+
+def is_number(rows: Sequence[Row], name: str) -> bool:
+    """Whether a column holds numbers, and nothing else but gaps."""
+    held = [row[name] for row in rows if row[name] is not None]
+    return bool(held) and all(isinstance(value, (int, float, np.number)) for value in held)
+
+
 def markdown_table(rows: Sequence[Row]) -> list[str]:
-    """Lines of a table; columns that hold lists or mappings are left to the other files."""
-    names = [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
+    """Lines of a table, numbers to the right."""
+    names = columns_of(rows)
     return [
         "| " + " | ".join(names) + " |",
-        "|" + "---|" * len(names),
-        *("| " + " | ".join(_cell(row[name]) for name in names) + " |" for row in rows),
+        "|" + "".join("---:|" if is_number(rows, name) else "---|" for name in names),
+        *("| " + " | ".join(cell(row[name]).replace("|", "/") for name in names) + " |" for row in rows),
     ]
 
 
@@ -113,10 +124,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value as it is shown."""
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "/")
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _write(path: Path, text: str) -> None:

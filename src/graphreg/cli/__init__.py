@@ -1,12 +1,13 @@
 """The command line: one file a command.
 
-Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted.
+Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted, 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
 
 import sys
 from contextvars import copy_context
+from inspect import cleandoc
 from typing import Annotated, NoReturn
 
 import typer
@@ -23,6 +24,16 @@ from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
 from graphreg.cli.view import view
 
+# As shells say it of a program that a closed pipe ends.
+UNREAD = 141
+
+
+def _unwrapped(text: str) -> str:
+    """Each paragraph on one line, but for those that are marked to stay as they are."""
+    paragraphs = cleandoc(text).split("\n\n")
+    return "\n\n".join(part if part.startswith("\b") else part.replace("\n", " ") for part in paragraphs)
+
+
 app = typer.Typer(
     help="""Point-cloud registration by graph signal processing and rigid-body dynamics.
 
@@ -37,6 +48,7 @@ app = typer.Typer(
     """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(register)
 app.command()(multiway)
@@ -48,6 +60,9 @@ app.command()(convert)
 app.command()(demo)
 app.command()(bench)
 app.add_typer(data, name="data")
+# Paragraphs are written for the width of our files; on the screen they take that of the terminal.
+for _command in (*app.registered_commands, *data.registered_commands):
+    _command.help = _unwrapped(_command.callback.__doc__ or "")
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,9 +89,15 @@ def main() -> None:
     except (InputError, MissingExtraError) as problem:
         _leave(str(problem))
     except OSError as problem:
-        _leave(f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem))
+        said = problem.strerror or str(problem)
+        _leave(f"{problem.filename}: {said}" if problem.filename else said)
     except MemoryError:
         _leave("not enough memory for a scan of this size; thin it out with voxels first")
+    except SystemExit as left:
+        # Typer's status where nobody reads on, as in `graphreg data | head`, is our word for "not registered".
+        if left.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            sys.exit(UNREAD)
+        raise
     except KeyboardInterrupt:
         typer.echo("graphreg: interrupted", err=True)
         sys.exit(130)

@@ -51,6 +51,9 @@ def bench(
         bool | None,
         typer.Option(help="Measure other libraries too, where they are installed; by default unless --quick."),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write all that was measured as one page that opens in any browser (HTML).")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the results as JSON, by the name of the experiment.")
     ] = False,
@@ -64,14 +67,15 @@ def bench(
     \b
     Examples:
       graphreg bench all --quick
-      graphreg bench accuracy outliers --out results
+      graphreg bench accuracy outliers --out results --report results.html
       graphreg bench engine --starts 2 --pairs 'dragon*'
     """
     import json
 
     from graphreg.bench.page import write_page
+    from graphreg.bench.report import write_report
     from graphreg.bench.runner import options_of, run_experiment
-    from graphreg.cli.outputs import check_folder
+    from graphreg.cli.outputs import check_folder, check_outputs
     from graphreg.cli.progress import each
     from graphreg.cli.voice import note, tell
     from graphreg.errors import InputError
@@ -84,6 +88,7 @@ def bench(
     if data is not None and not data.is_dir():
         raise InputError(f"data: {data} is no folder")
     check_folder(out)
+    check_outputs(page=report)
     given = {"methods": methods, "starts": starts, "pairs": pairs, "peers": peers}
     options = {name: value for name, value in given.items() if value is not None}
     known = {name: options_of(name) for name in wanted}
@@ -106,5 +111,9 @@ def bench(
             tell(page.read_text(encoding="utf-8"))
         note(f"written: {', '.join(map(str, (page, *others)))}, and .json and .csv beside it")
     note(f"written: {write_page(out)}")
+    if report is not None:
+        # The page on all that is there, whatever of it is measured anew.
+        write_report(out, None if PAGE in names else list(wanted), report)
+        note(f"written: {report}")
     if as_json:
         typer.echo(json.dumps(results))

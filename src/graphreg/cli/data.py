@@ -82,7 +82,9 @@ def show(
 @data.command()
 def get(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="One of those that `graphreg data` lists.", autocompletion=_names)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="One of those that `graphreg data` lists.", autocompletion=_names)
+    ],
     folder: Annotated[
         Path | None, typer.Option(help="Where to put it, in a folder of its name; by default what GRAPHREG_DATA names.")
     ] = None,

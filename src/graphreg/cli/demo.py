@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from graphreg.registration import Result
     from graphreg.reports.pictures import Image
 
+# Width and height of the pictures.
+PANELS, PAIR = (1600, 420), (1600, 600)
+
 
 def _bodies(incomplete: str) -> list[str]:
     from graphreg.datasets.synthetic import bodies, scenes
@@ -31,7 +34,9 @@ def demo(
         str,
         typer.Option(autocompletion=_bodies, help="What to scan: dragon, hare, hand, casting, facade, room or street."),
     ] = "dragon",
-    outliers: Annotated[float, typer.Option(help="Outliers to add, for each point of the scan.")] = 0.3,
+    outliers: Annotated[
+        float, typer.Option(min=0, max=1000, help="Outliers to add, for each point of the scan.")
+    ] = 0.3,
     seed: Annotated[int, typer.Option(help="Of noise and outliers.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -173,7 +178,7 @@ def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
     views = [
         [(upright(transform(motion, source.points)), BLUE), fixed] for motion in (np.eye(4), result.transformation)
     ]
-    return panels(views, ["before", "after"], size=(1600, 600))
+    return panels(views, ["before", "after"], size=PAIR)
 
 
 def _annealing(result: Result) -> str:
@@ -221,5 +226,5 @@ def _picture(
             [(cleaned, colour_map(levels[1]))],
         ],
         ["as scanned", "cleaned", "response intensity", "variation of the surface"],
-        size=(1600, 420),
+        size=PANELS,
     )

@@ -17,8 +17,8 @@ def _methods(incomplete: str) -> list[str]:
 
 
 def register(
-    source: Annotated[Path, typer.Argument(help="The scan to move.")],
-    target: Annotated[Path, typer.Argument(help="The scan to lay it on.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to move.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to lay it on.")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +47,8 @@ def register(
         int | None, typer.Option(help="Iterations at most, by default the method's own. Not for graphreg.")
     ] = None,
     chosen: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the method, as name=value; any number of them.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; any number of them."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of what is drawn at random: the same seed, the same answer.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
@@ -67,7 +68,7 @@ def register(
     \b
     Examples:
       graphreg register source.ply target.ply -o T.txt
-      graphreg register source.ply target.ply --report report.html --png before_after.png
+      graphreg register a.ply b.ply --report report.html --png before_after.png
       graphreg register a.laz b.laz --save-aligned moved.laz --json
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
       graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet

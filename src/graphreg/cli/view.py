@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def view(
-    source: Annotated[Path, typer.Argument(help="The scan to move.")],
-    target: Annotated[Path, typer.Argument(help="The scan to lay it on.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to move.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to lay it on.")],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Where Save writes the 4x4 matrix; by default SOURCE_T.txt.")
     ] = None,

@@ -77,9 +77,9 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
     no types give float64.
     """
     path = Path(path)
-    _, reader, _ = _format(path)
     if path.is_dir():
         raise FileError(path, "is a folder, not a file")
+    _, reader, _ = _format(path)
     if path.exists() and not path.is_file():
         raise FileError(path, "is not a regular file")  # a pipe has no size to check claims against
     # What is not finite is dropped and counted, so numpy need not warn of it.

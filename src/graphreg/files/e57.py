@@ -145,6 +145,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
     pye57 = library("pye57", "writing E57 files", "e57")
     libe57 = pye57.libe57
     sink.file.close()  # the library opens files by name
+    file: Any = None
     try:
         with pye57.E57(str(sink.path), "w") as file:
             image = file.image_file
@@ -167,4 +168,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
                 writer.write(part.stop - part.start)
             writer.close()
     except libe57.E57Exception as problem:
-        raise OSError(errno.EIO, f"the E57 library could not write it ({problem})") from problem
+        if file is not None:
+            del file.image_file  # or it would write, and complain, once more as it is forgotten
+        said = str(problem).partition("\n")[0]
+        raise OSError(errno.EIO, f"the E57 library could not write it ({said})") from problem

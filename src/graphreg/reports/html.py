@@ -2,18 +2,15 @@
 
 graphreg.report(result, source, target, "report.html")
 
-The page itself is in `page/`; here its gaps are filled.
+What all pages share is in `shell`; what only this one has is in `page/report.*`, and here its gaps are filled.
 """
 
 from __future__ import annotations
 
-import base64
-import datetime
 import json
 import os
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -21,16 +18,15 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.files.sink import replacing
 from graphreg.outcomes import Iteration
 from graphreg.poses import inverse, transform
 from graphreg.registration import METHODS, Result
 from graphreg.reports.payload import payload, widest_residual
 from graphreg.reports.scenes import Sample, as_result, distances, picture_of, samples_of
+from graphreg.reports.shell import Row, chart, embedded, figures, part, shell, table, times, verdict, write_page
 from graphreg.threads import thread_count
 from graphreg.verdict import ENOUGH
 
-PAGE = Path(__file__).parent / "page"
 SCRIPTS = ("viewer.js", "report.js")
 # Of a longer history so many steps are shown, evenly; of a shorter one there is no chart.
 MOST_STEPS, LEAST_STEPS = 400, 3
@@ -38,10 +34,6 @@ BINS = 40
 # A series that spans more than this is drawn on a logarithmic axis.
 WIDE_RANGE = 50.0
 PICTURE = (1200, 480)
-# Figures of more letters are set smaller.
-LONG_VALUE = 24
-
-Row = tuple[str, ...]
 
 
 def report(
@@ -65,9 +57,7 @@ def report(
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names: expected two, for the source and the target, got {names!r}")
     samples = samples_of(source, target, threads)
-    text = page_of(found, samples, (str(names[0]), str(names[1])), thread_count(threads))
-    with replacing(Path(path), None) as sink:
-        sink.file.write(text.encode())
+    write_page(path, page_of(found, samples, (str(names[0]), str(names[1])), thread_count(threads)))
 
 
 def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str], threads: int) -> str:
@@ -84,33 +74,34 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
     steps = _shown_steps(result.history)
     headline, _, reason = result.reason.partition(": ")
     data = json.dumps(payload(result.transformation, steps, samples, residuals, widest), allow_nan=False)
-    return Template(page_part("report.html")).substitute(
-        title=escape(f"{names[0]} → {names[1]}"),
-        source=escape(names[0]),
-        target=escape(names[1]),
-        style=page_part("report.css"),
-        verdict="good" if result.success else "bad",
-        mark="✓" if result.success else "✕",
-        headline=escape(headline[:1].upper() + headline[1:]),
-        reason=escape(reason),
-        confidence=f"{result.confidence:.2f}",
-        enough=f"{ENOUGH:g}",
-        figures=_figures(result, source),
-        picture="data:image/png;base64," + base64.b64encode(png(picture_of(result, *samples, PICTURE))).decode(),
+    body = Template(part("report.html")).substitute(
+        verdict=verdict(result.success, headline[:1].upper() + headline[1:], reason, _confidence(result)),
+        figures=figures(_figures(result, source)),
+        picture=embedded(png(picture_of(result, *samples, PICTURE))),
         charts="\n".join([_histogram(residuals, widest), *_charts(steps)]),
         matrix=_matrix(result.transformation),
-        times=times_of(result.timings),
-        scans=table_of(_scans(result, samples, names)),
-        settings=table_of(_settings(result)),
-        versions=table_of(versions()),
+        times=times(result.timings),
+        scans=table(_scans(result, samples, names), "The two scans"),
+        settings=table(_settings(result), "The method and its settings"),
         # In a script element nothing may look like its end.
         data=data.replace("<", "\\u003c"),
-        script="\n".join(map(page_part, SCRIPTS)),
     )
+    heading = (
+        f'<span class="source">{escape(names[0])}</span> <span role="img" aria-label="laid on">→</span> '
+        f'<span class="target">{escape(names[1])}</span>'
+    )
+    title = f"{names[0]} → {names[1]}"
+    return shell(title, heading, "registration", body, part("report.css"), map(part, SCRIPTS))
 
 
-def page_part(name: str) -> str:
-    return (PAGE / name).read_text(encoding="utf-8")
+def _confidence(result: Result) -> str:
+    said = f"{result.confidence:.2f}"
+    return (
+        '<div class="confidence"><label for="confidence">confidence</label>'
+        f'<span aria-hidden="true">{said}</span>'
+        f'<meter id="confidence" min="0" max="1" low="{ENOUGH:g}" high="{ENOUGH:g}" optimum="1" value="{said}"></meter>'
+        f"<small>a success from {ENOUGH:g} on</small></div>"
+    )
 
 
 def _shown_steps(history: Sequence[Iteration]) -> list[Iteration]:
@@ -118,7 +109,7 @@ def _shown_steps(history: Sequence[Iteration]) -> list[Iteration]:
     return [history[row] for row in rows]
 
 
-def _figures(result: Result, source: Sample) -> str:
+def _figures(result: Result, source: Sample) -> list[tuple[str, str, str]]:
     """The figures that sum it up, each with what it means."""
     from scipy.spatial.transform import Rotation
 
@@ -152,11 +143,7 @@ def _figures(result: Result, source: Sample) -> str:
     if len(result.scores) > 1 and result.scores[0] > 0:
         share = max(result.scores[1], 0.0) / result.scores[0]
         told.append(("Runner-up", f"{share:.0%}", f"of this pose's score; {result.hypotheses:,} poses were proposed"))
-    return "\n".join(
-        f'<div><dt>{escape(name)}</dt><dd class="{"long" if len(value) > LONG_VALUE else "short"}">{escape(value)}'
-        f"<small>{escape(note)}</small></dd></div>"
-        for name, value, note in told
-    )
+    return told
 
 
 def _histogram(residuals: tuple[Floats, Floats], widest: float) -> str:
@@ -171,8 +158,8 @@ def _histogram(residuals: tuple[Floats, Floats], widest: float) -> str:
         share = np.histogram(values, edges)[0] / len(values) * 100
         outlines[name] = np.repeat(edges, 2), np.concatenate([[0], np.repeat(share, 2), [0]])
         beyond.append(f"{(values > widest).mean():.0%} of the {name}")
-    chart = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
-    return _chart(chart, "histogram", f"Farther off: {' and '.join(beyond)}.")
+    drawn = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
+    return chart(drawn, f"Farther off: {' and '.join(beyond)}.", "histogram")
 
 
 def _charts(steps: Sequence[Iteration]) -> Iterable[str]:
@@ -192,12 +179,8 @@ def _charts(steps: Sequence[Iteration]) -> Iterable[str]:
             continue
         x, y = number[usable], y[usable]
         wide = bool(y.min() > 1 / LARGEST and y.max() > WIDE_RANGE * y.min())
-        chart = line_chart({title: (x, y)}, title, "iteration", title.lower(), wide)
-        yield _chart(chart, "over-steps", note, f'data-first="{x[0]}" data-last="{x[-1]}"')
-
-
-def _chart(chart: str, kind: str, note: str, data: str = "") -> str:
-    return f'<figure class="chart {kind}" {data}>{chart}<figcaption>{escape(note)}</figcaption></figure>'
+        drawn = line_chart({title: (x, y)}, title, "iteration", title.lower(), wide)
+        yield chart(drawn, note, "over-steps", f'data-first="{x[0]}" data-last="{x[-1]}"')
 
 
 def _matrix(matrix: Floats) -> str:
@@ -205,20 +188,6 @@ def _matrix(matrix: Floats) -> str:
     columns = [[f"{entry:.17g}" for entry in column] for column in matrix.T.tolist()]
     aligned = [[entry.rjust(max(map(len, column))) for entry in column] for column in columns]
     return "\n".join("  ".join(row) for row in zip(*aligned, strict=True))
-
-
-def times_of(timings: dict[str, float]) -> str:
-    """Stages as rows with bars, the total last."""
-    stages = {name: seconds for name, seconds in timings.items() if name != "total"}
-    whole = max(sum(stages.values()), 1e-9)
-    rows = [
-        f'<tr><th scope="row">{escape(name)}</th><td class="number">{seconds:.3f} s</td>'
-        f'<td class="bar" aria-hidden="true"><span style="width:{100 * seconds / whole:.1f}%"></span></td></tr>'
-        for name, seconds in stages.items()
-    ]
-    total = timings.get("total", whole)
-    rows.append(f'<tr class="total"><th scope="row">total</th><td class="number">{total:.3f} s</td><td></td></tr>')
-    return "\n".join(rows)
 
 
 def _scans(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str]) -> list[Row]:
@@ -241,20 +210,3 @@ def _settings(result: Result) -> list[Row]:
         told = f"{value:.6g}" if isinstance(value, float) else str(value)
         rows.append((name, "by default" if value is None else told))
     return rows
-
-
-def versions() -> list[Row]:
-    from graphreg.bench.tables import setting
-
-    rows: list[Row] = [(name, str(value)) for name, value in setting().items()]
-    return [*rows, ("written", datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z"))]
-
-
-def table_of(rows: Iterable[Row]) -> str:
-    """Rows of a table, each with its name first; one without a name holds those of the columns."""
-    lines = []
-    for name, *cells in rows:
-        head = f'<th scope="row">{escape(name)}</th>' if name else "<td></td>"
-        kind = "<td>{}</td>" if name else '<th scope="col">{}</th>'
-        lines.append("<tr>" + head + "".join(kind.format(escape(cell)) for cell in cells) + "</tr>")
-    return "\n".join(lines)

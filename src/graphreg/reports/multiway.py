@@ -6,7 +6,6 @@ import colorsys
 import json
 import os
 from html import escape
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -14,12 +13,11 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.files.sink import replacing
 from graphreg.multiway import Multiway
 from graphreg.poses import transform
-from graphreg.reports.html import page_part, table_of, times_of, versions
 from graphreg.reports.payload import encoded, quantised
 from graphreg.reports.scenes import drawn, sample_of, standpoint
+from graphreg.reports.shell import part, shell, table, times, verdict, write_page
 from graphreg.threads import thread_count
 
 SCRIPTS = ("viewer.js", "multiway.js")
@@ -40,9 +38,7 @@ def report(result: Multiway, path: str | os.PathLike[str], *, threads: int | Non
     """
     if not isinstance(result, Multiway):
         raise InputError(f"result: expected what multiway() returned, got {type(result).__name__}")
-    text = _page(result, thread_count(threads))
-    with replacing(Path(path), None) as sink:
-        sink.file.write(text.encode())
+    write_page(path, _page(result, thread_count(threads)))
 
 
 def _page(result: Multiway, threads: int) -> str:
@@ -54,13 +50,12 @@ def _page(result: Multiway, threads: int) -> str:
     used = sum(edge.used for edge in result.edges)
     told = [f"{used} pairs in use of {len(result.edges)} that were tried, {wrong} contradicted by the others"]
     data, shortened = _payload(result, threads)
-    return Template(page_part("multiway.html")).substitute(
-        title=escape(f"{len(names)} scans"),
-        style=page_part("report.css"),
-        verdict="good" if result.success else "bad",
-        mark="✓" if result.success else "✕",
-        headline=escape(f"{placed} of {len(names)} scans placed in one frame"),
-        reason=escape("; ".join([*told, *apart, *missing])),
+    body = Template(part("multiway.html")).substitute(
+        verdict=verdict(
+            result.success,
+            f"{placed} of {len(names)} scans placed in one frame",
+            "; ".join([*told, *apart, *missing]),
+        ),
         before="as they came, drawn nearer than they are" if shortened else "as they came",
         swatches="\n".join(
             f'      <label><input type="checkbox" name="show" value="{scan}" checked>'
@@ -68,13 +63,16 @@ def _page(result: Multiway, threads: int) -> str:
             for scan, name in enumerate(names)
         ),
         graph=_drawing(result),
-        scans=table_of([("", "points", "group", ""), *(_scan_row(result, scan) for scan in range(len(names)))]),
-        pairs=table_of([("", "confidence", "overlap", "used", ""), *_pair_rows(result)]),
-        times=times_of(result.timings),
-        versions=table_of(versions()),
+        scans=table(
+            [("", "points", "group", ""), *(_scan_row(result, scan) for scan in range(len(names)))], "Every scan"
+        ),
+        pairs=table([("", "confidence", "overlap", "used", ""), *_pair_rows(result)], "Every pair that was tried"),
+        times=times(result.timings),
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
-        script="\n".join(map(page_part, SCRIPTS)),
     )
+    style = part("report.css") + part("multiway.css")
+    title = f"{len(names)} scans"
+    return shell(title, escape(title), "multiway registration", body, style, map(part, SCRIPTS))
 
 
 def _payload(result: Multiway, threads: int) -> tuple[dict[str, Any], bool]:

@@ -60,14 +60,6 @@ class ManyViewer extends Viewer {
   });
   element("home").addEventListener("click", () => viewer.home());
 
-  const theme = element("theme"), root = document.documentElement;
-  const preferred = matchMedia("(prefers-color-scheme: dark)");
-  function dress(name) {
-    root.dataset.theme = name;
-    theme.setAttribute("aria-pressed", String(name === "dark"));
-    recolour();
-  }
-  theme.addEventListener("click", () => dress(root.dataset.theme === "dark" ? "light" : "dark"));
-  preferred.addEventListener("change", () => dress(preferred.matches ? "dark" : "light"));
-  dress(root.dataset.theme);
+  document.addEventListener("dressed", recolour);
+  recolour();
 })();

@@ -159,18 +159,6 @@
     show();
   });
 
-  /* Light and dark */
-
-  const theme = element("theme"), root = document.documentElement;
-  const preferred = matchMedia("(prefers-color-scheme: dark)");
-  function dress(name) {
-    root.dataset.theme = name;
-    theme.setAttribute("aria-pressed", String(name === "dark"));
-    recolour();
-  }
-  theme.addEventListener("click", () => dress(root.dataset.theme === "dark" ? "light" : "dark"));
-  preferred.addEventListener("change", () => dress(preferred.matches ? "dark" : "light"));
-
   /* The matrix */
 
   function copyByHand(text) {
@@ -190,6 +178,7 @@
   });
 
   label(element("before"), "Before", frames[0].shortened);
-  dress(root.dataset.theme);
+  document.addEventListener("dressed", recolour);
+  recolour();
   show();
 })();

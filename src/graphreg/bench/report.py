@@ -1,0 +1,120 @@
+"""Results as one page that opens offline in any browser: every table, figure and setting of what was measured.
+
+`page` writes the same for those who read Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from graphreg.bench import EXPERIMENTS
+from graphreg.bench.comparison import OURS, READING, median_of
+from graphreg.bench.page import GLANCE, glance, not_first, pictures_of, results_in
+from graphreg.bench.tables import cell
+from graphreg.errors import InputError
+from graphreg.reports.shell import chart, charts, page, picture, records, table, write_page
+
+# Longer tables are folded.
+MOST_LINES = 40
+# Stages as they follow each other in our methods.
+STAGES = ("draw", "clean", "thin", "describe", "search", "register", "refine", "judge")
+PAPERS = 'columns in italics, whose names begin with "paper:", hold the paper\'s own figures'
+
+
+def write_report(folder: Path, names: Sequence[str] | None, path: Path) -> None:
+    """Write what the results in a folder say.
+
+    names  of the experiments; None for all results that are there
+    """
+    found = results_in(folder)
+    if missing := [name for name in names or () if name not in found]:
+        raise InputError(f"out: {folder} holds no results of {', '.join(missing)}")
+    shown = {name: found[name] for name in ([*EXPERIMENTS, *found] if names is None else names) if name in found}
+    title = "Results" if len(shown) > 1 else next(iter(shown.values()))["title"]
+    sections = {}
+    if any(line in READING for result in shown.values() for line in result["summary"]):
+        sections["How to read this"] = _list((PAPERS, *READING))
+    if len(shown) > 1:
+        if lines := glance(shown):
+            sections["At a glance"] = records(lines, "At a glance") + f"<p>{escape(GLANCE)}</p>"
+        sections[f"Where {OURS} is not first"] = _list(not_first(shown) or ["nowhere in these results"])
+    for name, result in shown.items():
+        sections[result["title"]] = _section(folder, name, result)
+    write_page(path, page(title, sections, "experiments"))
+
+
+def _section(folder: Path, name: str, result: dict[str, Any]) -> str:
+    about = result.get("about", {})
+    what = f": {EXPERIMENTS[name]}" if name in EXPERIMENTS else ""
+    said = [line for line in result["summary"] if line not in READING]
+    command = about.get("command", f"graphreg bench {name}" if name in EXPERIMENTS else "")
+    parts = [f"<p><code>{escape(command)}</code>{escape(what)}</p>"] if command else []
+    parts.append(_list(said))
+    svgs, pngs = pictures_of(folder, name)
+    if svgs:
+        parts.append(charts(chart(one) for file in svgs for one in _single(file.read_text(encoding="utf-8"))))
+    parts += [picture(file.read_bytes(), f"{result['title']}: {file.stem}") for file in pngs]
+    for title, rows in (result.get("tables") or {"": result["rows"]}).items():
+        if rows:
+            caption = title or result["title"]
+            parts.append(_folded(title or "Figures", records(rows, caption), is_open=len(rows) <= MOST_LINES))
+    if stages := _stages(result["rows"]):
+        parts.append(_folded("Seconds of each stage, medians", records(stages, "Seconds of each stage")))
+    parts.append(_folded("Measured with", table(_measured(result), "Measured with")))
+    if about.get("methods"):
+        rows = [
+            (method, ", ".join(f"{key} {_told(value)}" for key, value in settings.items()))
+            for method, settings in about["methods"].items()
+        ]
+        parts.append(_folded("Settings of the methods", table(rows, "Settings of the methods")))
+    return "\n".join(parts)
+
+
+def _stages(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The median of each stage, a line a method, stages in the order that they are run in."""
+    timed: dict[str, list[dict[str, float]]] = {}
+    for row in rows:
+        if row.get("stages"):
+            timed.setdefault(row["method"], []).append(row["stages"])
+    seen = dict.fromkeys(name for runs in timed.values() for run in runs for name in run)
+    others = [name for name in seen if name not in (*STAGES, "total")]
+    names = [name for name in (*STAGES, *others, "total") if name in seen]
+    return [
+        {"method": method, **{name: median_of([{name: run.get(name)} for run in runs], name) for name in names}}
+        for method, runs in timed.items()
+    ]
+
+
+def _measured(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Date, machine, versions, seeds; and what was not run for want of time."""
+    about = result.get("about", {})
+    told = {
+        "date": result.get("date"),
+        **result.get("setting", {}),
+        **about.get("peers", {}),
+        "seeds": ", ".join(map(str, about.get("seeds", []))),
+        "seconds that a method may take": about.get("budget in seconds"),
+        "runs not made": about.get("not run"),
+    }
+    return [(name, _told(value)) for name, value in told.items() if value not in (None, "")]
+
+
+def _told(value: Any) -> str:
+    return "by default" if value is None else cell(value)
+
+
+def _single(svg: str) -> list[str]:
+    """The charts that were put side by side, each for itself, so that the page can find them room."""
+    return re.findall(r"<svg [^>]*font-family.*?</svg>", svg, re.DOTALL) or [svg]
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
+
+
+def _folded(title: str, body: str, is_open: bool = False) -> str:
+    return f"<details{' open' if is_open else ''}><summary>{escape(title)}</summary>\n{body}\n</details>"
