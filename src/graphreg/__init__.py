@@ -7,6 +7,7 @@ from graphreg.files.poses import read_poses, write_poses
 from graphreg.graphs import Graph, neighbour_graph
 from graphreg.histograms import fpfh
 from graphreg.invariants import invariants, normals
+from graphreg.multiway import Multiway, multiway
 from graphreg.registration import Result, methods, prepare, register
 from graphreg.reports.html import report
 from graphreg.response import inliers, intensity, resample
@@ -22,6 +23,7 @@ __all__ = [
     "Graph",
     "InputError",
     "MissingExtraError",
+    "Multiway",
     "Odometry",
     "Prepared",
     "Result",
@@ -32,6 +34,7 @@ __all__ = [
     "intensity",
     "invariants",
     "methods",
+    "multiway",
     "neighbour_graph",
     "normals",
     "prepare",

@@ -24,6 +24,7 @@ OURS = {
     "parts": "what masses and charges contribute to the published method, over pairs and seeds",
     "engine": "how often, how exactly and how fast our own method registers from any pose, beside other libraries",
     "sequences": "whole drives on a local map and frame by frame: drift and frames a second, beside other odometry",
+    "multiway": "many scans to one set of poses, before and after the pose graph, with foreign scans among them",
     "confidence": "whether the verdict is right, on pairs that match and on clouds that do not; and the covariance",
 }
 EXPERIMENTS = {**PAPER, **OURS}

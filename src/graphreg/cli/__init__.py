@@ -20,6 +20,7 @@ from graphreg.cli.convert import convert
 from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
+from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
 from graphreg.cli.sequence import sequence
 from graphreg.cli.view import view
@@ -52,6 +53,7 @@ app = typer.Typer(
 )
 app.command()(register)
 app.command()(sequence)
+app.command()(multiway)
 app.command()(view)
 app.command()(info)
 app.command()(clean)

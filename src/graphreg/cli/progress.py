@@ -61,6 +61,20 @@ def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 @contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for work of which there may come to be more: call it with how much is done, of how much."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    described = TextColumn("{task.description}")
+    with _bar(what, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as (bars, task):
+
+        def show(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield show
+
+
+@contextmanager
 def _bar(what: str, *columns: ProgressColumn) -> Iterator[tuple[Progress, TaskID]]:
     import time
 

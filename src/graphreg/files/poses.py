@@ -34,7 +34,7 @@ def read_poses(path: str | os.PathLike[str], *, format: str | None = None) -> Fl
     matrix  four lines of four numbers a pose
     kitti   a line a pose: the twelve numbers of a 3x4 matrix, row by row
     tum     a line a pose: time tx ty tz qx qy qz qw; the times are passed over
-    g2o     lines VERTEX_SE3:QUAT number tx ty tz qx qy qz qw; edges and all other lines are passed over
+    g2o     lines VERTEX_SE3:QUAT number tx ty tz qx qy qz qw; all other lines are passed over, see `read_graph`
     npy     an array (4, 4) or (N, 4, 4)
 
     What is no rigid motion, or no such file at all, is a FileError with the number of the line.
@@ -158,7 +158,7 @@ def _from_text(source: Source, format: str) -> Floats:
     prefix = VERTEX.lower() if format == "g2o" else ""
 
     def line(row: int) -> str:
-        return f"line {_line_numbers(source.path, prefix)[row]}"
+        return f"line {line_numbers(source.path, prefix)[row]}"
 
     if format == "matrix":
         matrices = []
@@ -173,7 +173,7 @@ def _from_text(source: Source, format: str) -> Floats:
     if format == "kitti":
         last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(rows), 1, 4))
         return _rigid(source, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line)
-    motions = _from_quaternions(source, rows[:, 1:], line)
+    motions = from_quaternions(source, rows[:, 1:], line)
     if format == "tum":
         return motions
     numbers, first = np.unique(rows[:, 0], return_index=True)
@@ -194,7 +194,7 @@ def _rigid(source: Source, matrices: Iterable[NDArray[Any]], place: Callable[[in
     return np.stack(motions)
 
 
-def _from_quaternions(source: Source, rows: Floats, place: Callable[[int], str]) -> Floats:
+def from_quaternions(source: Source, rows: Floats, place: Callable[[int], str]) -> Floats:
     """Rows tx ty tz qx qy qz qw as motions."""
     from scipy.spatial.transform import Rotation
 
@@ -209,7 +209,7 @@ def _from_quaternions(source: Source, rows: Floats, place: Callable[[int], str])
     return motions
 
 
-def _line_numbers(path: Path, prefix: str) -> list[int]:
+def line_numbers(path: Path, prefix: str) -> list[int]:
     """Of the lines that are rows. Only who tells of a mistake wants to know, so the file is read again for it."""
     lines = path.read_text(encoding="utf-8", errors="backslashreplace").split("\n")
     texts = ((number, _without_comment(line)) for number, line in enumerate(lines, 1))
@@ -225,20 +225,20 @@ def _without_comment(line: str) -> str:
 
 def _write_matrices(sink: Sink, motions: Floats, times: Floats) -> None:
     """Four lines each, with an empty one between two."""
-    blocks = ("\n".join(map(_numbers, motion)) for motion in motions)
+    blocks = ("\n".join(map(numbers_of, motion)) for motion in motions)
     sink.file.write(("\n\n".join(blocks) + "\n").encode())
 
 
 def _write_kitti(sink: Sink, motions: Floats, times: Floats) -> None:
-    _write_lines(sink, map(_numbers, motions[:, :3].reshape(-1, 12)))
+    _write_lines(sink, map(numbers_of, motions[:, :3].reshape(-1, 12)))
 
 
 def _write_tum(sink: Sink, motions: Floats, times: Floats) -> None:
-    _write_lines(sink, map(_numbers, np.column_stack([times, _quaternions(motions)])))
+    _write_lines(sink, map(numbers_of, np.column_stack([times, quaternions(motions)])))
 
 
 def _write_g2o(sink: Sink, motions: Floats, times: Floats) -> None:
-    _write_lines(sink, (f"{VERTEX} {number} {_numbers(row)}" for number, row in enumerate(_quaternions(motions))))
+    _write_lines(sink, (f"{VERTEX} {number} {numbers_of(row)}" for number, row in enumerate(quaternions(motions))))
 
 
 def _write_npy(sink: Sink, motions: Floats, times: Floats) -> None:
@@ -251,12 +251,12 @@ def _write_lines(sink: Sink, lines: Iterable[str]) -> None:
     sink.file.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def _numbers(values: Floats) -> str:
+def numbers_of(values: Floats) -> str:
     """With all the digits that float64 has."""
     return " ".join(map(repr, values.tolist()))
 
 
-def _quaternions(motions: Floats) -> Floats:
+def quaternions(motions: Floats) -> Floats:
     """Rows tx ty tz qx qy qz qw."""
     from scipy.spatial.transform import Rotation
 

@@ -502,10 +502,12 @@ class Viewer {
       this.canvas.width = width;
       this.canvas.height = height;
     }
-    const panels = this.boxes(width, height).map((box, i) =>
-      panelView(box, this.clouds, [this.poses[i], AT_REST], this.camera, ratio, this.dots),
-    );
+    const panels = this.boxes(width, height).map((box, i) => this.panelView(i, box, ratio));
     this.painter.paint(width, height, panels, this.shown, this.paper, ratio);
+  }
+
+  panelView(number, box, ratio) {
+    return panelView(box, this.clouds, [this.poses[number], AT_REST], this.camera, ratio, this.dots);
   }
 
   /* Mouse, fingers and keys */
