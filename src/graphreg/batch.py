@@ -6,6 +6,7 @@ the store, which is a file of JSON lines, before anything else is done with it. 
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,9 @@ from typing import Any
 from graphreg.batches.crews import Crew, cluster, pool, usual_count
 from graphreg.batches.jobs import as_jobs
 from graphreg.batches.plan import Plan
-from graphreg.batches.store import Record, Store, record_at
+from graphreg.batches.store import Record, Store
 from graphreg.batches.tasks import Task
-from graphreg.errors import InputError
+from graphreg.errors import FileError, InputError
 from graphreg.files.sink import check_place
 from graphreg.registration import Result, register
 
@@ -58,7 +59,10 @@ class Batch:
         return (self.done - self.before) / max(self.seconds, 1e-9)
 
     def __iter__(self) -> Iterator[Record]:
-        return (record_at(self.out, place) for place in self.places)
+        with self.out.open("rb") as file:
+            for place in self.places:
+                file.seek(place)
+                yield Record(**json.loads(file.readline()))
 
 
 Progress = Callable[[Batch], Any]
@@ -101,13 +105,15 @@ def batch(
             job.check_settings()
     _check(workers, timeout, retries, run)
     place = check_place(Path(out))
+    if place.suffix != ".jsonl":
+        raise FileError(place, "expected a name that ends in .jsonl, for results are written to it")
     folder = Path(os.path.abspath(f"{place}.cache" if cache is None else cache))
     count = usual_count() if workers is None else workers
     with closing(Store(place)) as store:
         plan = Plan(wanted, store, folder, run, again)
 
         def so_far() -> Batch:
-            return Batch(place, **plan.counts(), seconds=time.monotonic() - began)
+            return Batch(place, *plan.counts(), time.monotonic() - began)
 
         with cluster(dask, timeout, retries) if dask is not None else pool(count, timeout, retries) as crew:
             for _ in _worked_off(plan, crew):

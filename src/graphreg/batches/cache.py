@@ -16,8 +16,10 @@ import zipfile
 import zlib
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import graphreg
 from graphreg.errors import InputError
@@ -80,7 +82,8 @@ def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepar
     entry = _entry(folder, content, points)
     try:
         with np.load(entry, allow_pickle=False) as held:
-            return Prepared(**{name: _plain(held[name]) for name in held.files})
+            kept: dict[str, Any] = {name: _plain(held[name]) for name in held.files}
+        return Prepared(**{"weights": None, **kept})
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         pass
     if content_of(path) != content:
@@ -92,12 +95,12 @@ def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepar
 
 def _keep(entry: Path, made: Prepared) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
-    values = {name: getattr(made, name) for name in KEPT}
+    values: dict[str, Any] = {name: getattr(made, name) for name in KEPT if getattr(made, name) is not None}
     with replacing(entry, None) as sink:
-        np.savez(sink.file, **{name: np.asarray(value) for name, value in values.items() if value is not None})
+        np.savez(sink.file, **values)
 
 
-def _plain(value: np.ndarray) -> object:
+def _plain(value: NDArray[Any]) -> Any:
     """An array, or the number or word that was kept as one."""
     return value if value.ndim else value.item()
 

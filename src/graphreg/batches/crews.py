@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -52,8 +53,8 @@ def pool(count: int, timeout: float, retries: int) -> Iterator[Crew]:
 
 @contextmanager
 def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
-    """Workers on a Dask cluster: each of its threads has a process of ours, so that a task that dies takes no Dask worker
-    along. These stay with it for the next batch."""
+    """Workers on a Dask cluster: each of its threads has a process of ours, so that a task takes no Dask worker along
+    when it dies. These processes stay with Dask's, ready for the next batch."""
     try:
         from distributed import CancelledError, Client, KilledWorker
     except ImportError as problem:
@@ -90,6 +91,7 @@ def usual_count() -> int:
 
 # Those of a Dask worker, wherever this module is imported.
 _HERE = Workers()
+atexit.register(_HERE.stop)
 
 
 def _in_dask(task: Callable[[], Any], timeout: float, retries: int) -> Ended:

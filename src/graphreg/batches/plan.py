@@ -12,7 +12,7 @@ from typing import Any
 
 from graphreg.batches.cache import content_known, content_of, is_prepared
 from graphreg.batches.jobs import Job
-from graphreg.batches.store import SET_ASIDE, Record, Store
+from graphreg.batches.store import SET_ASIDE, STATES, Record, Store
 from graphreg.batches.tasks import Prepare, Register, Task
 from graphreg.batches.workers import Ended
 from graphreg.registration import Result, register
@@ -67,13 +67,10 @@ class Plan:
         for number, job in self._waiting.pop((task.path, task.points)):
             self._admit(number, job)
 
-    def counts(self) -> dict[str, int]:
-        return {
-            "jobs": self._jobs,
-            **{state.replace(" ", "_"): self._states[state] for state in ("registered", "not registered", SET_ASIDE)},
-            "before": self._before,
-            "clouds": self._prepared,
-        }
+    def counts(self) -> tuple[int, int, int, int, int, int]:
+        """Jobs; those registered, not registered and set aside by now; those done before; clouds prepared."""
+        registered, not_registered, set_aside = (self._states[state] for state in STATES)
+        return self._jobs, registered, not_registered, set_aside, self._before, self._prepared
 
     def places(self) -> tuple[int, ...]:
         """Where the records of the jobs begin in the store, in the order of the jobs."""

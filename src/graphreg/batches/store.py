@@ -10,7 +10,7 @@ from typing import Any
 from graphreg.files.journal import Journal
 from graphreg.registration import Result
 
-SET_ASIDE = "set aside"
+STATES = REGISTERED, NOT_REGISTERED, SET_ASIDE = "registered", "not registered", "set aside"
 PROBLEM = "is no result of a batch; name another file for the results"
 
 
@@ -39,7 +39,7 @@ class Record:
     def state(self) -> str:
         if self.result is None:
             return SET_ASIDE
-        return "registered" if self.result["success"] else "not registered"
+        return REGISTERED if self.result["success"] else NOT_REGISTERED
 
     @property
     def reason(self) -> str:
@@ -75,10 +75,3 @@ class Store:
 
     def _note(self, record: Record, begin: int) -> None:
         self._where[record.key], self._states[record.key] = begin, record.state
-
-
-def record_at(path: Path, begin: int) -> Record:
-    """The record whose line begins there."""
-    with path.open("rb") as file:
-        file.seek(begin)
-        return Record(**json.loads(file.readline()))

@@ -61,14 +61,15 @@ class Workers:
         timeout  seconds that an attempt may take
         retries  how often it is tried again before it is set aside
         """
-        for attempt in range(1, retries + 2):
+        attempts = 0
+        while True:
             worker = self._mine()
+            attempts += 1
             began = time.monotonic()
             value, problem, passing = worker.do(task, timeout)
             seconds = time.monotonic() - began
-            if problem is None or not passing or self._stopped:
-                break
-        return Ended(value, problem, attempt, seconds)
+            if problem is None or not passing or attempts > retries or self._stopped:
+                return Ended(value, problem, attempts, seconds)
 
     def stop(self) -> None:
         """End all of them at once, whatever they do."""
@@ -81,10 +82,10 @@ class Workers:
     def _mine(self) -> Worker:
         """The worker of this thread; where it has none that lives, a new one."""
         worker: Worker | None = getattr(self._of_thread, "worker", None)
-        starts = 0
+        starts, how = 0, ""
         while worker is None or not worker.alive:
             if starts == MOST_STARTS:
-                raise ChildProcessError(f"a worker could not be started: it {how}")
+                raise ChildProcessError(f"no worker can be started: it {how}")
             with self._lock:
                 if self._stopped:
                     raise ChildProcessError("the workers were stopped")

@@ -61,6 +61,23 @@ def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 @contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int, float], None]]:
+    """A bar for jobs whose number can change: call it with how many are done, of how many, and how many a second."""
+    from datetime import timedelta
+
+    from rich.progress import BarColumn, TextColumn
+
+    with _bar(what, TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}")) as (bars, task):
+
+        def show(done: int, total: int, rate: float) -> None:
+            left = f", {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
+            said = f"{done:,} of {total:,}, {rate:.3g} a second{left}"
+            bars.update(task, completed=done, total=total, said=said)
+
+        yield show
+
+
+@contextmanager
 def _bar(what: str, *columns: ProgressColumn) -> Iterator[tuple[Progress, TaskID]]:
     import time
 
@@ -71,5 +88,5 @@ def _bar(what: str, *columns: ProgressColumn) -> Iterator[tuple[Progress, TaskID
     console = Console(stderr=True)
     hidden = is_quiet() or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bars:
-        yield bars, bars.add_task(what, total=None)
+        yield bars, bars.add_task(what, total=None, said="")
     detail(f"{what}: {time.perf_counter() - began:.2f} s")

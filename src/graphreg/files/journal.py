@@ -1,4 +1,4 @@
-"""A file of JSON lines that is only appended to, by one process at a time, and that a kill at any moment leaves usable."""
+"""A file of JSON lines that is only appended to, by one process at a time; a kill at any moment leaves it usable."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ class Journal:
             # The system lets go of it when the process ends, however it ends.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
-            raise FileError(path, "another process is writing to it; wait for its end, or name another file") from problem
+            raise FileError(
+                path, "another process is writing to it; wait for its end, or name another file"
+            ) from problem
 
     def _read(self, path: Path, take: Callable[[Any, int], None], problem: str) -> int:
         """Where the last whole line ends."""

@@ -84,11 +84,11 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
     steps = _shown_steps(result.history)
     headline, _, reason = result.reason.partition(": ")
     data = json.dumps(payload(result.transformation, steps, samples, residuals, widest), allow_nan=False)
-    return Template(_part("report.html")).substitute(
+    return Template(part("report.html")).substitute(
         title=escape(f"{names[0]} → {names[1]}"),
         source=escape(names[0]),
         target=escape(names[1]),
-        style=_part("report.css"),
+        style=part("report.css"),
         verdict="good" if result.success else "bad",
         mark="✓" if result.success else "✕",
         headline=escape(headline[:1].upper() + headline[1:]),
@@ -100,16 +100,16 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
         charts="\n".join([_histogram(residuals, widest), *_charts(steps)]),
         matrix=_matrix(result.transformation),
         times=_times(result.timings),
-        scans=_table(_scans(result, samples, names)),
-        settings=_table(_settings(result)),
-        versions=_table(_versions()),
+        scans=table(_scans(result, samples, names)),
+        settings=table(_settings(result)),
+        versions=table(versions()),
         # In a script element nothing may look like its end.
         data=data.replace("<", "\\u003c"),
-        script="\n".join(map(_part, SCRIPTS)),
+        script="\n".join(map(part, SCRIPTS)),
     )
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
 
 
@@ -152,6 +152,11 @@ def _figures(result: Result, source: Sample) -> str:
     if len(result.scores) > 1 and result.scores[0] > 0:
         share = max(result.scores[1], 0.0) / result.scores[0]
         told.append(("Runner-up", f"{share:.0%}", f"of this pose's score; {result.hypotheses:,} poses were proposed"))
+    return tiles(told)
+
+
+def tiles(told: Iterable[tuple[str, str, str]]) -> str:
+    """Figures side by side: what it is, its value, what that means."""
     return "\n".join(
         f'<div><dt>{escape(name)}</dt><dd class="{"long" if len(value) > LONG_VALUE else "short"}">{escape(value)}'
         f"<small>{escape(note)}</small></dd></div>"
@@ -172,7 +177,7 @@ def _histogram(residuals: tuple[Floats, Floats], widest: float) -> str:
         outlines[name] = np.repeat(edges, 2), np.concatenate([[0], np.repeat(share, 2), [0]])
         beyond.append(f"{(values > widest).mean():.0%} of the {name}")
     chart = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
-    return _chart(chart, "histogram", f"Farther off: {' and '.join(beyond)}.")
+    return figure(chart, "histogram", f"Farther off: {' and '.join(beyond)}.")
 
 
 def _charts(steps: Sequence[Iteration]) -> Iterable[str]:
@@ -193,10 +198,10 @@ def _charts(steps: Sequence[Iteration]) -> Iterable[str]:
         x, y = number[usable], y[usable]
         wide = bool(y.min() > 1 / LARGEST and y.max() > WIDE_RANGE * y.min())
         chart = line_chart({title: (x, y)}, title, "iteration", title.lower(), wide)
-        yield _chart(chart, "over-steps", note, f'data-first="{x[0]}" data-last="{x[-1]}"')
+        yield figure(chart, "over-steps", note, f'data-first="{x[0]}" data-last="{x[-1]}"')
 
 
-def _chart(chart: str, kind: str, note: str, data: str = "") -> str:
+def figure(chart: str, kind: str, note: str, data: str = "") -> str:
     return f'<figure class="chart {kind}" {data}>{chart}<figcaption>{escape(note)}</figcaption></figure>'
 
 
@@ -243,14 +248,14 @@ def _settings(result: Result) -> list[Row]:
     return rows
 
 
-def _versions() -> list[Row]:
+def versions() -> list[Row]:
     from graphreg.bench.tables import setting
 
     rows: list[Row] = [(name, str(value)) for name, value in setting().items()]
     return [*rows, ("written", datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z"))]
 
 
-def _table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Row]) -> str:
     """Rows of a table, each with its name first; one without a name holds those of the columns."""
     lines = []
     for name, *cells in rows:
