@@ -81,7 +81,7 @@ def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepar
     """The cloud of a file as `prepare_file` left it; made again where it is missing or damaged."""
     entry = _entry(folder, content, points)
     try:
-        with np.load(entry, allow_pickle=False) as held:
+        with entry.open("rb") as file, np.load(file, allow_pickle=False) as held:
             kept: dict[str, Any] = {name: _plain(held[name]) for name in held.files}
         return Prepared(**{"weights": None, **kept})
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):

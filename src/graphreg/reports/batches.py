@@ -106,7 +106,7 @@ def _why_not(batch: Batch, reasons: Counter[str]) -> str:
     if reasons:
         most, count = reasons.most_common(1)[0]
         often = f", most often ({count:,}) because: {most}" if len(reasons) > 1 else f": {most}"
-        others.append(f"{batch.set_aside:,} were set aside{often}")
+        others.append(f"{batch.set_aside:,} set aside{often}")
     return "; ".join(others) or "every result can be trusted"
 
 
@@ -123,7 +123,7 @@ def _figures(batch: Batch, confidence: list[float], seconds: list[float]) -> lis
             ("Time of a pair", f"{np.median(seconds):.2f} s", "in the median, on one core"),
         ]
     if now:
-        told.append(("Throughput", f"{batch.rate:.2f} a second", f"{now:,} jobs in {batch.seconds:,.0f} s, this time"))
+        told.append(("Throughput", f"{batch.rate:.3g} / s", f"{now:,} jobs in {batch.seconds:,.0f} s, this time"))
     return told
 
 
@@ -134,9 +134,9 @@ def _charts(confidence: list[float], seconds: list[float]) -> Iterator[str]:
     )
     for title, values, most, label, note in told:
         edges = np.linspace(0, most or 1.0, BINS + 1)
-        count = np.histogram(values, edges)[0]
+        count = np.histogram(np.minimum(values, edges[-1]), edges)[0]
         outline = np.repeat(edges, 2), np.concatenate([[0], np.repeat(count, 2), [0]])
-        yield figure(line_chart({title: outline}, title, label, "jobs"), "histogram", note)
+        yield figure(line_chart({title: outline}, title, label, "jobs", marked=False), "histogram", note)
 
 
 def _jobs(records: list[Record], of: int) -> list[Row]:
