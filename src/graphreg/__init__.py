@@ -1,5 +1,6 @@
 """graphreg registers 3D point clouds: two scans go in, the rigid motion between them comes out."""
 
+from graphreg.batch import batch
 from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError, MissingExtraError
 from graphreg.files import formats, read, read_cloud, write
@@ -23,6 +24,7 @@ __all__ = [
     "MissingExtraError",
     "Prepared",
     "Result",
+    "batch",
     "formats",
     "fpfh",
     "inliers",

@@ -74,8 +74,8 @@ def test_a_file_that_changed_is_another(tmp_path: Path, scan: str) -> None:
     # As quick as this test, a file system may not have noticed.
     os.utime(scan, ns=(0, 1))
     assert cache.content_known(tmp_path / "cache", scan) is None
+    entry_in(tmp_path / "cache").unlink()
     with pytest.raises(graphreg.InputError, match="changed while the batch ran"):
-        entry_in(tmp_path / "cache").unlink()
         cache.prepared_cloud(tmp_path / "cache", scan, before, POINTS)
     assert cache.prepare_file(tmp_path / "cache", scan, POINTS)[0] != before
 
