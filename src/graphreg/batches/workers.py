@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -183,9 +184,10 @@ def serve(line: int) -> None:
             os._exit(1)  # also out of a task that hangs
 
     threading.Thread(target=listen, daemon=True).start()
-    ends.send_bytes(b"ready")
-    while True:
-        ends.send_bytes(pickle.dumps(_answer(waiting.get())))
+    with suppress(BrokenPipeError):
+        ends.send_bytes(b"ready")
+        while True:
+            ends.send_bytes(pickle.dumps(_answer(waiting.get())))
 
 
 def _answer(message: bytes) -> tuple[Any, str | None, bool]:
