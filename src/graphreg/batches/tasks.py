@@ -14,8 +14,8 @@ from graphreg.batches.jobs import Job
 from graphreg.registration import Result
 from graphreg.views import Prepared
 
-# Clouds that a worker keeps in memory, some megabytes each: jobs that follow each other often share one.
-KEPT_CLOUDS = 16
+# Clouds that a worker keeps in memory, ten megabytes each: jobs that follow each other often share one.
+KEPT_CLOUDS = 8
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ LONGEST_START = 300.0
 LONGEST_END = 10.0
 # A worker that dies before it is ready is no task's fault.
 MOST_STARTS = 5
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
 
 
 @dataclass(frozen=True)
