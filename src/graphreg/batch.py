@@ -7,6 +7,7 @@ the store, which is a file of JSON lines, before anything else is done with it. 
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from graphreg.batches.crews import Crew, cluster, pool, usual_count
-from graphreg.batches.jobs import as_jobs
+from graphreg.batches.jobs import as_jobs, check_settings
 from graphreg.batches.plan import Plan
 from graphreg.batches.store import Record, Store
 from graphreg.batches.tasks import Task
@@ -101,8 +102,7 @@ def batch(
     began = time.monotonic()
     wanted = as_jobs(jobs)
     if run is register:
-        for job in wanted:
-            job.check_settings()
+        check_settings(wanted)
     _check(workers, timeout, retries, run)
     place = check_place(Path(out))
     if place.suffix != ".jsonl":
@@ -141,7 +141,7 @@ def _worked_off(plan: Plan, crew: Crew) -> Iterator[None]:
 def _check(workers: Any, timeout: Any, retries: Any, run: Any) -> None:
     if workers is not None and not (isinstance(workers, int) and workers > 0):
         raise InputError(f"workers: expected a positive whole number, got {workers!r}")
-    if not (isinstance(timeout, (int, float)) and timeout > 0):
+    if not (isinstance(timeout, (int, float)) and 0 < timeout < math.inf):
         raise InputError(f"timeout: expected a positive number of seconds, got {timeout!r}")
     if not (isinstance(retries, int) and retries >= 0):
         raise InputError(f"retries: expected a whole number from 0 on, got {retries!r}")

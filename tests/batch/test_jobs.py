@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphreg import InputError, write_poses
-from graphreg.batches.jobs import Job, as_jobs, read_jobs
+from graphreg.batches.jobs import Job, as_jobs, check_settings, read_jobs
 from graphreg.poses import pose, rotation_from_vector
 
 START = pose(rotation_from_vector([0.1, 0.2, -0.3]), [1.0, -2.0, 0.5])
@@ -104,8 +104,8 @@ def test_what_is_wrong_in_python_is_told(jobs: Any, problem: str) -> None:
     [({"voxle": 1}, "voxle: no setting of graphreg"), ({"voxel": -1}, "voxel: expected"), ({"k": "x"}, "k: expected")],
 )
 def test_settings_are_looked_at(settings: dict[str, Any], problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        Job("a", "b", settings=settings).check_settings()
+    with pytest.raises(InputError, match=f"jobs: number 1, a to b: {problem}"):
+        check_settings([Job("a", "b"), Job("a", "b", settings=settings)])
 
 
 JOB = Job("a.ply", "b.ply", id="x", init=START, settings={"voxel": 0.5, "k": 12})

@@ -98,6 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, points in names.items():
         for suffix in (".ply", ".pcd", ".las", ".laz", ".e57"):
             graphreg.write(place / f"{name}{suffix}", points)
+    (place / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
     write_kitti(place / "scans" / "kitti_odometry" / "dataset", moving)
     write_threedmatch(place / "scans" / "3dmatch_redkitchen", moving, fixed)
     return place

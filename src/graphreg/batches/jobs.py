@@ -63,14 +63,6 @@ class Job:
         except (TypeError, ValueError) as problem:
             raise InputError(f"settings: expected numbers, words and lists of them, got {self.settings!r}") from problem
 
-    def check_settings(self) -> None:
-        """Refuse settings that the method does not have, or whose values it refuses."""
-        chosen = METHODS[self.method].settings
-        known = {setting.name for setting in fields(chosen)} - {"weights"}
-        if unknown := self.settings.keys() - known:
-            raise InputError(f"{min(unknown)}: no setting of {self.method}, which has {', '.join(sorted(known))}")
-        replace(chosen, **self.settings)
-
     @property
     def points(self) -> int:
         """How many points of each cloud are looked at."""
@@ -132,6 +124,21 @@ def as_jobs(jobs: Any) -> list[Job]:
     if not found:
         raise InputError("jobs: holds none")
     return found
+
+
+def check_settings(jobs: Iterable[Job]) -> None:
+    """Refuse jobs with settings that their method does not have, or whose values it refuses."""
+    for number, job in enumerate(jobs):
+        chosen = METHODS[job.method].settings
+        known = {setting.name for setting in fields(chosen)} - {"weights"}
+        where = f"jobs: number {number}, {job.source} to {job.target}"
+        if unknown := job.settings.keys() - known:
+            said = f"no setting of {job.method}, which has {', '.join(sorted(known))}"
+            raise InputError(f"{where}: {min(unknown)}: {said}")
+        try:
+            replace(chosen, **job.settings)
+        except InputError as problem:
+            raise InputError(f"{where}: {problem}") from problem
 
 
 def as_job(job: Any) -> Job:
