@@ -15,9 +15,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphreg.batches.crews import Crew, cluster, pool, usual_count
 from graphreg.batches.jobs import as_jobs, check_settings
 from graphreg.batches.plan import Plan
 from graphreg.batches.store import Record, Store
@@ -25,6 +24,9 @@ from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
 from graphreg.files.sink import check_place
 from graphreg.registration import Result, register
+
+if TYPE_CHECKING:
+    from graphreg.batches.crews import Crew
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ def batch(
     Results depend on the files' contents and the settings alone, not on who does what when. A job that fails is a
     record that says why; only bad jobs, a bad `out` or a cluster that cannot be reached are errors.
     """
+    # What starts processes: `import graphreg` need not wait for it.
+    from graphreg.batches.crews import cluster, pool, usual_count
+
     began = time.monotonic()
     wanted = as_jobs(jobs)
     if run is register:

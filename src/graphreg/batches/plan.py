@@ -8,14 +8,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphreg.batches.cache import content_known, content_of, is_prepared
 from graphreg.batches.jobs import Job
 from graphreg.batches.store import SET_ASIDE, STATES, Record, Store
 from graphreg.batches.tasks import Prepare, Register, Task
-from graphreg.batches.workers import Ended
 from graphreg.registration import Result, register
+
+if TYPE_CHECKING:
+    from graphreg.batches.workers import Ended
 
 # In the place of the content of a file that cannot be read at all.
 UNREADABLE = "unreadable"
