@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ from graphreg.batches.plan import Plan
 from graphreg.batches.store import Record, Store
 from graphreg.batches.tasks import Register
 from graphreg.batches.workers import ONE_THREAD, Ended
-from graphreg.bench.tables import write_table
+from graphreg.bench.runs import Log, run
+from graphreg.bench.tables import setting, write_table
 from graphreg.datasets import synthetic
 
 BODIES = ("dragon", "hare", "hand", "casting")
@@ -43,6 +44,7 @@ VIEWS, NEIGHBOURS = 30, 4
 JOBS = 1_000
 KILLS = 20
 ROUNDS = 3
+Figure = tuple[str, Any]
 # Points of clouds that make a worker die or hang, and the jobs among which they are.
 DEADLY, ENDLESS = 23, 29
 POISON_AMONG = 40
@@ -191,6 +193,9 @@ def rate_of_batch(table: Path, out: Path, cache: Path, workers: int) -> tuple[fl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument(
+        "--folder", type=Path, help="for the scans and what is measured; stopped, it goes on from there"
+    )
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -200,60 +205,102 @@ def main() -> None:
         run_alone(Path(args.alone[0]), Path(args.alone[1]), int(args.alone[2]), int(args.alone[3]))
         return
     with tempfile.TemporaryDirectory() as place:
-        rows = measured(Path(place), args.jobs, args.kills, args.rounds)
+        folder = args.folder or Path(place)
+        folder.mkdir(exist_ok=True)
+        table = write_jobs(folder, args.jobs)
+        parts = [Part(name, args.jobs, args.kills, args.rounds) for name in MEASURES]
+        log = Log(folder / "measured.jsonl", setting())
+        rows = [row for some in run(parts, lambda part: measured(part, folder, table), log, np.inf) for row in some]
+        log.close()
     print(write_table(args.out, "batch", "Batches", summary(args.jobs), rows).read_text(encoding="utf-8"))
 
 
-def measured(folder: Path, count: int, kills: int, rounds: int) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+@dataclass(frozen=True)
+class Part:
+    """Something to measure."""
 
-    def told(what: str, value: Any) -> None:
-        rows.append({"what": what, "measured": value})
-        print(f"{what}: {value}", file=sys.stderr, flush=True)
+    name: str
+    jobs: int
+    kills: int
+    rounds: int
 
-    table, cache = write_jobs(folder, count), folder / "cache"
-    pooled = batch(table, folder / "pool.jsonl", workers=2, cache=cache)
-    expected = [timeless(record) for record in pooled]
-    told("jobs", pooled.jobs)
-    told("clouds, each read and prepared once", pooled.clouds)
-    told("pool of 2: registered, not registered, set aside", _triple(pooled))
-    told("pool of 2: jobs a second, start and preparation included", pooled.rate)
-    pause = 0.7 * pooled.seconds / kills
-    command = [sys.executable, "-c", "from graphreg.cli import main; main()", "batch", str(table)]
 
-    def through_kills(name: str, workers: Callable[[int], list[int]], seed: int, *how: str) -> None:
-        out = folder / f"{name}.jsonl"
-        whole = [*command, "-o", str(out), "--retries", "20", "--quiet", *how]
-        count = killed(whole, out, workers, kills, pause, seed)
-        lines = out.read_bytes().splitlines()
-        found = batch(table, out, cache=cache)
-        told(f"{name}: kills of the driver, of workers", f"{count['driver']}, {count['worker']}")
-        told(f"{name}: times that a finished job was lost", count["lost"])
-        told(f"{name}: jobs left over at the end", found.jobs - found.before)
-        told(f"{name}: jobs that are in the store twice", len(lines) - len({json.loads(line)["key"] for line in lines}))
-        told(f"{name}: results that differ", sum(a != timeless(b) for a, b in zip(expected, found, strict=True)))
-
-    through_kills("killed pool", children_of, 1, "--workers", "2", "--cache", str(folder / "cache of pool"))
-    with local_cluster() as cluster:
-        address = str(cluster.scheduler_address)
-        clustered = batch(table, folder / "dask.jsonl", dask=address, cache=folder / "cache of dask")
-        differ = sum(a != timeless(b) for a, b in zip(expected, clustered, strict=True))
-        told("Dask cluster: results that differ from the pool's", differ)
-        told("Dask cluster: jobs a second, start and preparation included", clustered.rate)
-        pids = lambda _: [worker.pid for worker in cluster.workers.values() if worker.pid]  # noqa: E731
-        again = ("--dask", address, "--cache", str(folder / "cache of killed"))
-        through_kills("killed cluster", pids, 2, *again)
-    told_poison(folder, table, cache, told)
-    short = write_jobs(folder, TIMED + WARM)
-    told_rates(folder, short, cache, rounds, told)
+def measured(part: Part, folder: Path, table: Path) -> list[dict[str, Any]]:
+    rows = []
+    for what, value in MEASURES[part.name](part, folder, table):
+        rows.append({"what": f"{part.name}: {what}", "measured": value})
+        print(f"{part.name}: {what}: {value}", file=sys.stderr, flush=True)
     return rows
 
 
-def told_rates(folder: Path, table: Path, cache: Path, rounds: int, told: Callable[[str, Any], None]) -> None:
-    """Throughput with one worker and two, and what the machine allows, in turns."""
+def on_pool(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
+    (folder / "pool.jsonl").unlink(missing_ok=True)
+    found = batch(table, folder / "pool.jsonl", workers=2, cache=folder / "cache")
+    yield "jobs", found.jobs
+    yield "clouds, each read and prepared once", found.clouds
+    yield "registered, not registered, set aside", f"{found.registered}, {found.not_registered}, {found.set_aside}"
+    yield "jobs a second, start and preparation included", found.rate
+
+
+def on_cluster(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
+    (folder / "dask.jsonl").unlink(missing_ok=True)
+    with local_cluster() as cluster:
+        address = str(cluster.scheduler_address)
+        found = batch(table, folder / "dask.jsonl", dask=address, cache=folder / "cache of dask")
+    yield "jobs", found.jobs
+    yield "results that differ from the pool's", differing(folder, table, found)
+    yield "jobs a second, start and preparation included", found.rate
+
+
+def on_killed_pool(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
+    yield from through_kills(part, folder, table, children_of, 1, "--workers", "2")
+
+
+def on_killed_cluster(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
+    import dask
+
+    # By default Dask gives up on a job when four workers died with it, which is not what is measured here.
+    with dask.config.set({"distributed.scheduler.allowed-failures": part.kills}), local_cluster() as cluster:
+
+        def workers(_: int) -> list[int]:
+            # A worker that is killed before it is ready is not started again by Dask.
+            known = cluster.scheduler.workers
+            return [nanny.pid for nanny in cluster.workers.values() if nanny.worker_address in known and nanny.pid]
+
+        yield from through_kills(part, folder, table, workers, 2, "--dask", str(cluster.scheduler_address))
+
+
+def through_kills(
+    part: Part, folder: Path, table: Path, workers: Callable[[int], list[int]], seed: int, *how: str
+) -> Iterator[Figure]:
+    out = folder / f"{part.name}.jsonl"
+    out.unlink(missing_ok=True)
+    command = [sys.executable, "-c", "from graphreg.cli import main; main()", "batch", str(table), "-o", str(out)]
+    command += ["--cache", str(folder / f"cache of {part.name}"), "--retries", "20", "--quiet", *how]
+    # Kills come as often as lets the batch last through all of them.
+    lines = (folder / "pool.jsonl").read_bytes().splitlines()
+    pause = 0.5 * sum(json.loads(line)["seconds"] for line in lines) / 2 / part.kills
+    count = killed(command, out, workers, part.kills, pause, seed)
+    lines = out.read_bytes().splitlines()
+    found = batch(table, out, cache=folder / f"cache of {part.name}")
+    yield "SIGKILLs of the driver, of workers", f"{count['driver']}, {count['worker']}"
+    yield "times that a finished job was lost", count["lost"]
+    yield "jobs left over at the end", found.jobs - found.before
+    yield "jobs that are in the store twice", len(lines) - len({json.loads(line)["key"] for line in lines})
+    yield "results that differ from the pool's", differing(folder, table, found)
+
+
+def differing(folder: Path, table: Path, found: Batch) -> int:
+    pooled = batch(table, folder / "pool.jsonl", cache=folder / "cache")
+    return sum(timeless(a) != timeless(b) for a, b in zip(pooled, found, strict=True))
+
+
+def throughput(part: Part, folder: Path, _: Path) -> Iterator[Figure]:
+    """With one worker and two, and what the machine allows, in turns."""
+    table, cache = write_jobs(folder, TIMED + WARM), folder / "cache"
     rates: dict[str, list[float]] = {name: [] for name in ("pool of 1", "pool of 2", "1 process", "2 processes")}
     busy: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(rounds):
+    for _round in range(part.rounds):
         for workers in (1, 2):
             rate, share = rate_of_batch(table, folder / "timed.jsonl", cache, workers)
             rates[f"pool of {workers}"].append(rate)
@@ -261,13 +308,13 @@ def told_rates(folder: Path, table: Path, cache: Path, rounds: int, told: Callab
             name = "1 process" if workers == 1 else "2 processes"
             rates[name].append(rate_alone(table, cache, workers))
     for name, values in rates.items():
-        told(f"{name}: jobs a second", float(np.median(values)))
+        yield f"{name}, jobs a second", float(np.median(values))
     for one, two in (("pool of 1", "pool of 2"), ("1 process", "2 processes")):
         ratios = [b / a for a, b in zip(rates[one], rates[two], strict=True)]
-        told(f"{two} over {one}", float(np.median(ratios)))
+        yield f"{two} over {one}", float(np.median(ratios))
     for workers, shares in busy.items():
-        told(f"pool of {workers}: share of the time that workers were at work", float(np.median(shares)))
-    told("load of the machine, mean of the last minute, our own included", os.getloadavg()[0])
+        yield f"pool of {workers}, share of the time that workers were at work", float(np.median(shares))
+    yield "load of the machine in the last minute, our own included", os.getloadavg()[0]
 
 
 def harmful(source: Any, target: Any, **how: Any) -> Any:
@@ -279,7 +326,7 @@ def harmful(source: Any, target: Any, **how: Any) -> Any:
     return register(source, target, **how)
 
 
-def told_poison(folder: Path, table: Path, cache: Path, told: Callable[[str, Any], None]) -> None:
+def poisoned(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
     """A batch of which some files are poison."""
     from batch import harmful as importable  # by workers, which do not know what this process runs as its own
 
@@ -291,15 +338,23 @@ def told_poison(folder: Path, table: Path, cache: Path, told: Callable[[str, Any
             np.save(folder / f"poison_{number}.npy", np.random.default_rng(number).random((size, 3)))
             jobs.append(replace(job, source=str(folder / f"poison_{number}.npy")))
         jobs.append(job)
-    found = batch(jobs, folder / "poisoned.jsonl", workers=2, cache=cache, timeout=10.0, retries=1, run=importable)
-    told("poisoned: jobs, of these with poison", f"{found.jobs}, {len(jobs) - len(good)}")
-    told("poisoned: registered or not, set aside", f"{found.registered + found.not_registered}, {found.set_aside}")
+    out = folder / "poisoned.jsonl"
+    out.unlink(missing_ok=True)
+    found = batch(jobs, out, workers=2, cache=folder / "cache", timeout=10.0, retries=1, run=importable)
+    yield "jobs, of these with poison", f"{found.jobs}, {len(jobs) - len(good)}"
+    yield "registered or not, set aside", f"{found.registered + found.not_registered}, {found.set_aside}"
     for reason, count in Counter(record.reason for record in found if record.result is None).items():
-        told(f"poisoned: set aside because it {reason.removeprefix('its worker ')}", count)
+        yield f"set aside because it {reason.removeprefix('its worker ')}", count
 
 
-def _triple(found: Batch) -> str:
-    return f"{found.registered}, {found.not_registered}, {found.set_aside}"
+MEASURES: dict[str, Callable[[Part, Path, Path], Iterator[Figure]]] = {
+    "pool of 2": on_pool,
+    "killed pool": on_killed_pool,
+    "Dask cluster": on_cluster,
+    "killed cluster": on_killed_cluster,
+    "poisoned": poisoned,
+    "throughput": throughput,
+}
 
 
 def summary(count: int) -> list[str]:
