@@ -89,7 +89,7 @@ def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
     poisons = {
         "exit": "its worker left with status 7",
         "segfault": "its worker was killed by SIGSEGV",
-        "hang": "took longer than 3 s",
+        "hang": "took longer than 2 s",
         "memory": "not enough memory",
         "odd": "RuntimeError: odd",
     }
@@ -97,7 +97,7 @@ def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
     unreadable = [{**jobs[0], "source": tmp_path / name, "id": name} for name in ("bad.ply", "gone.ply")]
     recovering = {**jobs[1], "id": "recovers", "poison": "exit", "mark": str(tmp_path / "mark")}
     found = graphreg.batch(
-        [*poisoned, *unreadable, recovering, *jobs[2:6]], tmp_path / "results.jsonl", workers=2, timeout=3.0,
+        [*poisoned, *unreadable, recovering, *jobs[2:6]], tmp_path / "results.jsonl", workers=2, timeout=2.0,
         retries=1, run=harmful,
     )  # fmt: skip
     records = {record.id: record for record in found}
