@@ -201,8 +201,8 @@ def summary(rows: list[dict[str, Any]], plans: list[dict[str, Any]], rate: float
         "each file is read once over the network: it is hashed and then read, the second time from the host's memory",
         f"the driver, which directs the work and writes the results, can do so for {rate:,.0f} jobs a second; the "
         f"largest of these clusters asks for {most:,.0f}",
-        "seconds are those that a core worked, files in the memory of the host; those of the batch's worker include its "
-        "start",
+        "seconds are those that a core worked, files in the memory of the host; those of the batch's worker include "
+        "its start",
         f"hours at {NETWORK:g} GB/s: where the network and the disks behind it bring no more than that",
         "peak MB: of the whole process, Python and libraries included",
     ]
