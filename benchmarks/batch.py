@@ -253,33 +253,40 @@ def on_cluster(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
 
 
 def on_killed_pool(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
-    yield from through_kills(part, folder, table, children_of, 1, "--workers", "2")
+    yield from through_kills(part, folder, table, children_of, 1.0, 1, "--workers", "2")
 
 
 def on_killed_cluster(part: Part, folder: Path, table: Path) -> Iterator[Figure]:
     import dask
+    from distributed import Status
 
     # By default Dask gives up on a job when four workers died with it, which is not what is measured here.
     with dask.config.set({"distributed.scheduler.allowed-failures": part.kills}), local_cluster() as cluster:
 
         def workers(_: int) -> list[int]:
-            # A worker that is killed before it is ready is not started again by Dask.
+            # A worker that is killed before it is ready is not started again by Dask, so we do.
+            for name, nanny in list(cluster.workers.items()):
+                if nanny.status in (Status.closed, Status.failed):
+                    cluster.worker_spec.pop(name, None)
+                    cluster.workers.pop(name, None)
+            cluster.scale(2)
             known = cluster.scheduler.workers
             return [nanny.pid for nanny in cluster.workers.values() if nanny.worker_address in known and nanny.pid]
 
-        yield from through_kills(part, folder, table, workers, 2, "--dask", str(cluster.scheduler_address))
+        yield from through_kills(part, folder, table, workers, 3.0, 2, "--dask", str(cluster.scheduler_address))
 
 
 def through_kills(
-    part: Part, folder: Path, table: Path, workers: Callable[[int], list[int]], seed: int, *how: str
+    part: Part, folder: Path, table: Path, workers: Callable[[int], list[int]], slower: float, seed: int, *how: str
 ) -> Iterator[Figure]:
+    """slower: how many times as long as on a pool it takes until there is work again after a kill."""
     out = folder / f"{part.name}.jsonl"
     out.unlink(missing_ok=True)
     command = [sys.executable, "-c", "from graphreg.cli import main; main()", "batch", str(table), "-o", str(out)]
     command += ["--cache", str(folder / f"cache of {part.name}"), "--retries", "20", "--quiet", *how]
     # Kills come as often as lets the batch last through all of them.
     lines = (folder / "pool.jsonl").read_bytes().splitlines()
-    pause = 0.5 * sum(json.loads(line)["seconds"] for line in lines) / 2 / part.kills
+    pause = slower * 0.5 * sum(json.loads(line)["seconds"] for line in lines) / 2 / part.kills
     count = killed(command, out, workers, part.kills, pause, seed)
     lines = out.read_bytes().splitlines()
     found = batch(table, out, cache=folder / f"cache of {part.name}")
@@ -351,9 +358,9 @@ MEASURES: dict[str, Callable[[Part, Path, Path], Iterator[Figure]]] = {
     "pool of 2": on_pool,
     "killed pool": on_killed_pool,
     "Dask cluster": on_cluster,
-    "killed cluster": on_killed_cluster,
     "poisoned": poisoned,
     "throughput": throughput,
+    "killed cluster": on_killed_cluster,
 }
 
 

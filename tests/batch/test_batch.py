@@ -89,7 +89,6 @@ def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
     poisons = {
         "exit": "its worker left with status 7",
         "segfault": "its worker was killed by SIGSEGV",
-        "hang": "took longer than 2 s",
         "memory": "not enough memory",
         "odd": "RuntimeError: odd",
     }
@@ -97,11 +96,11 @@ def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
     unreadable = [{**jobs[0], "source": tmp_path / name, "id": name} for name in ("bad.ply", "gone.ply")]
     recovering = {**jobs[1], "id": "recovers", "poison": "exit", "mark": str(tmp_path / "mark")}
     found = graphreg.batch(
-        [*poisoned, *unreadable, recovering, *jobs[2:6]], tmp_path / "results.jsonl", workers=2, timeout=2.0,
+        [*poisoned, *unreadable, recovering, *jobs[2:6]], tmp_path / "results.jsonl", workers=2,
         retries=1, run=harmful,
     )  # fmt: skip
     records = {record.id: record for record in found}
-    assert (found.jobs, found.registered + found.not_registered, found.set_aside) == (12, 5, 7)
+    assert (found.jobs, found.registered + found.not_registered, found.set_aside) == (11, 5, 6)
     for poison, reason in poisons.items():
         assert reason in records[poison].reason
         assert records[poison].attempts == (1 if poison == "odd" else 2)
@@ -109,6 +108,18 @@ def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
     assert "No such file" in records["gone.ply"].reason
     assert records["recovers"].result is not None
     assert records["recovers"].attempts == 2
+
+
+def test_a_job_that_hangs_is_set_aside(
+    jobs: list[dict[str, Any]], folder: Path, alone: list[str], tmp_path: Path
+) -> None:
+    """Alone, with clouds that are prepared: on a busy machine all else might take as long."""
+    cache = folder / "alone.jsonl.cache"
+    found = graphreg.batch(
+        [{**jobs[0], "poison": "hang"}], tmp_path / "r.jsonl", cache=cache, timeout=0.5, retries=1, run=harmful
+    )
+    (record,) = found
+    assert (record.reason, record.attempts) == ("took longer than 0.5 s", 2)
 
 
 def test_bad_arguments_are_told_before_anything_is_written(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
