@@ -210,7 +210,8 @@ def main() -> None:
         table = write_jobs(folder, args.jobs)
         parts = [Part(name, args.jobs, args.kills, args.rounds) for name in MEASURES]
         log = Log(folder / "measured.jsonl", setting())
-        rows = [row for some in run(parts, lambda part: measured(part, folder, table), log, np.inf) for row in some]
+        done = run(parts, lambda part: measured(part, folder, table), log, np.inf)
+        rows = [{name: row[name] for name in ("what", "measured")} for some in done for row in some]
         log.close()
     print(write_table(args.out, "batch", "Batches", summary(args.jobs), rows).read_text(encoding="utf-8"))
 
