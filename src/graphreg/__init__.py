@@ -1,5 +1,6 @@
 """graphreg registers 3D point clouds: two scans go in, the rigid motion between them comes out."""
 
+from graphreg.batch import batch
 from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError, MissingExtraError
 from graphreg.files import formats, read, read_cloud, write
@@ -28,6 +29,7 @@ __all__ = [
     "Prepared",
     "Result",
     "Trajectory",
+    "batch",
     "formats",
     "fpfh",
     "inliers",

@@ -102,6 +102,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, points in enumerate((fixed, moving)):
         graphreg.write(place / "frames" / f"{number}.ply", points)
     graphreg.write_poses(place / "true_poses.kitti", [np.eye(4), motion()])
+    (place / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
     write_kitti(place / "scans" / "kitti_odometry" / "dataset", moving)
     write_threedmatch(place / "scans" / "3dmatch_redkitchen", moving, fixed)
     return place

@@ -1,64 +1,51 @@
 """Runs that can be stopped at any moment and gone on with: a log beside the results, a line for each job done.
 
-A line holds what was to be done and what was measured, and is on the disk before the next job begins. Above the lines
+A line holds what was to be done and what was measured, and is written before the next job begins. Above the lines
 of a run stands one with what they depend on beside the job: versions, machine, code. A job that is there is not
 done again, unless something of this has changed.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from graphreg.errors import FileError
+from graphreg.files.journal import Journal, text_of
 
 Rows = list[dict[str, Any]]
 
 
 class Log:
-    """The log of an experiment. Append only; a last line that was cut off is dropped."""
+    """The log of an experiment."""
 
     def __init__(self, path: Path, setting: dict[str, Any], fresh: bool = False) -> None:
         """setting: what runs depend on beside their jobs; fresh: forget what is there."""
         self._done: dict[str, Rows] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = b"" if fresh or not path.exists() else path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
         valid = False
-        for number, line in enumerate(whole.splitlines(), 1):
-            try:
-                entry = json.loads(line)
-                if "setting" in entry:
-                    valid = entry["setting"] == setting
-                elif valid:
-                    self._done[_text(entry["job"])] = entry["rows"]
-            except (ValueError, KeyError, TypeError) as problem:
-                raise FileError(path, f"line {number} is no run of an experiment; --fresh starts anew") from problem
-        self._file = path.open("wb" if not whole else "r+b")
-        self._file.truncate(len(whole))
-        self._file.seek(len(whole))
+
+        def take(entry: Any, _: int) -> None:
+            nonlocal valid
+            if "setting" in entry:
+                valid = entry["setting"] == setting
+            elif valid:
+                self._done[text_of(entry["job"])] = entry["rows"]
+
+        self._journal = Journal(path, take, "is no run of an experiment; --fresh starts anew", fresh)
         if not valid:
-            self._append({"setting": setting})
+            self._journal.append({"setting": setting})
 
     def rows_of(self, job: Any) -> Rows | None:
         """What was measured, or None where this job is still to be done."""
-        return self._done.get(_text(_identity(job)))
+        return self._done.get(text_of(_identity(job)))
 
     def add(self, job: Any, rows: Rows) -> None:
-        self._append({"job": _identity(job), "rows": rows})
-        self._done[_text(_identity(job))] = rows
+        self._journal.append({"job": _identity(job), "rows": rows})
+        self._done[text_of(_identity(job))] = rows
 
     def close(self) -> None:
-        self._file.close()
-
-    def _append(self, entry: dict[str, Any]) -> None:
-        self._file.write(_text(entry).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._journal.close()
 
 
 def run(
@@ -92,7 +79,3 @@ def run(
 
 def _identity(job: Any) -> dict[str, Any]:
     return {"kind": type(job).__name__, **asdict(job)}
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, allow_nan=False)

@@ -14,6 +14,7 @@ import typer
 
 from graphreg import __version__
 from graphreg.cli.apply import apply
+from graphreg.cli.batch import batch
 from graphreg.cli.bench import bench
 from graphreg.cli.clean import clean
 from graphreg.cli.convert import convert
@@ -55,6 +56,7 @@ app.command()(register)
 app.command()(sequence)
 app.command()(multiway)
 app.command()(view)
+app.command()(batch)
 app.command()(info)
 app.command()(clean)
 app.command()(apply)

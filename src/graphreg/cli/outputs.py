@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 
 def check_outputs(
-    *, pose: Path | None = None, cloud: Path | None = None, page: Path | None = None, picture: Path | None = None
+    *,
+    pose: Path | None = None,
+    cloud: Path | None = None,
+    page: Path | None = None,
+    picture: Path | None = None,
+    table: Path | None = None,
 ) -> None:
     """Refuse what could not be written at the end: an unknown suffix, a folder that is not there, one file for two."""
     from graphreg.errors import FileError
@@ -26,8 +31,9 @@ def check_outputs(
         check_writable(cloud)
     _expect_suffix(page, (".html", ".htm"), "a report")
     _expect_suffix(picture, (".png",), "a picture")
+    _expect_suffix(table, (".csv",), "a table")
     taken = set()
-    for path in (pose, cloud, page, picture):
+    for path in (pose, cloud, page, picture, table):
         if path is not None:
             place = check_place(path)
             if place in taken:

@@ -61,15 +61,18 @@ def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work of which there may come to be more: call it with how much is done, of how much."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+def counting(what: str) -> Iterator[Callable[..., None]]:
+    """A bar for work of which there may come to be more: call it with how much is done, of how much, and where it is
+    known how much a second."""
+    from datetime import timedelta
 
-    described = TextColumn("{task.description}")
-    with _bar(what, described, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as (bars, task):
+    from rich.progress import BarColumn, TextColumn
 
-        def show(done: int, total: int) -> None:
-            bars.update(task, completed=done, total=total)
+    with _bar(what, TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}")) as (bars, task):
+
+        def show(done: int, total: int, rate: float = 0.0) -> None:
+            pace = f", {rate:.3g} a second, {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
+            bars.update(task, completed=done, total=total, said=f"{done:,} of {total:,}{pace}")
 
         yield show
 
@@ -85,5 +88,5 @@ def _bar(what: str, *columns: ProgressColumn) -> Iterator[tuple[Progress, TaskID
     console = Console(stderr=True)
     hidden = is_quiet() or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bars:
-        yield bars, bars.add_task(what, total=None)
+        yield bars, bars.add_task(what, total=None, said="")
     detail(f"{what}: {time.perf_counter() - began:.2f} s")

@@ -1,0 +1,137 @@
+"""What is to be done next: clouds are prepared once, each before the first pair that needs it; pairs follow as soon as
+both of theirs are ready; what the store has is passed over."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphreg.batches.cache import content_known, content_of, is_prepared
+from graphreg.batches.jobs import Job
+from graphreg.batches.store import SET_ASIDE, STATES, Record, Store
+from graphreg.batches.tasks import Prepare, Register, Task
+from graphreg.registration import Result, register
+
+if TYPE_CHECKING:
+    from graphreg.batches.workers import Ended
+
+# In the place of the content of a file that cannot be read at all.
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """What is known of a file: the hash of its bytes, and why it cannot be used, where it cannot."""
+
+    content: str
+    problem: str | None = None
+    attempts: int = 0
+
+
+class Plan:
+    """The state of a batch: what is ready, what waits for what, what is done."""
+
+    def __init__(
+        self, jobs: Sequence[Job], store: Store, cache: Path, run: Callable[..., Result], again: bool = False
+    ) -> None:
+        """again: do also what the store has as set aside."""
+        self._store, self._cache, self._run, self._again = store, cache, run, again
+        # Of the usual way the name may change.
+        self._way = "" if run is register else f"{run.__module__}.{run.__qualname__}"
+        self._coming = deque(enumerate(jobs))
+        self._ready: deque[Task] = deque()
+        # None: is being prepared, and these jobs wait for it.
+        self._clouds: dict[tuple[str, int], _Cloud | None] = {}
+        self._waiting: dict[tuple[str, int], list[tuple[int, Job]]] = {}
+        # The keys of the jobs that have come, and the first job of each.
+        self._keys: dict[str, int] = {}
+        self._states: Counter[str] = Counter()
+        self._jobs, self._before, self._prepared = len(jobs), 0, 0
+
+    def next_task(self) -> Task | None:
+        """Something that can be done now; None where all that is left waits for what is being done."""
+        while not self._ready and self._coming:
+            self._admit(*self._coming.popleft())
+        return self._ready.popleft() if self._ready else None
+
+    def take(self, task: Task, ended: Ended) -> None:
+        """Note how a task ended, and what becomes possible by it."""
+        if isinstance(task, Register):
+            self._add(task.key, task.job, ended.value, ended.problem, ended.attempts, ended.seconds)
+            return
+        content, problem = ended.value or (_content_or_none(task.path), ended.problem)
+        self._prepared += problem is None
+        self._clouds[task.path, task.points] = _Cloud(content, problem, ended.attempts)
+        for number, job in self._waiting.pop((task.path, task.points)):
+            self._admit(number, job)
+
+    def counts(self) -> tuple[int, int, int, int, int, int]:
+        """Jobs; those registered, not registered and set aside by now; those done before; clouds prepared."""
+        registered, not_registered, set_aside = (self._states[state] for state in STATES)
+        return self._jobs, registered, not_registered, set_aside, self._before, self._prepared
+
+    def places(self) -> tuple[int, ...]:
+        """Where the records of the jobs begin in the store, in the order of the jobs."""
+        return tuple(self._store.where(key) for key in sorted(self._keys, key=self._keys.__getitem__))
+
+    def _admit(self, number: int, job: Job) -> None:
+        """A job that comes in, or whose cloud has become ready: it waits for the first that is not, or can be done."""
+        files = [(os.path.abspath(path), job.points) for path in (job.source, job.target)]
+        for path, points in files:
+            if (path, points) not in self._clouds:
+                self._look_at(path, points)
+        clouds = []
+        for file in files:
+            cloud = self._clouds[file]
+            if cloud is None:
+                self._waiting[file].append((number, job))
+                return
+            clouds.append(cloud)
+        self._settle(number, job, files, clouds)
+
+    def _look_at(self, path: str, points: int) -> None:
+        content = content_known(self._cache, path)
+        if content is not None and is_prepared(self._cache, content, points):
+            self._clouds[path, points] = _Cloud(content)
+            return
+        self._clouds[path, points] = None
+        self._waiting[path, points] = []
+        self._ready.append(Prepare(path, points, self._cache))
+
+    def _settle(self, number: int, job: Job, files: list[tuple[str, int]], clouds: list[_Cloud]) -> None:
+        """A job of which all is known: it was done before, cannot be done, or is ready."""
+        contents = clouds[0].content, clouds[1].content
+        key = job.identity(*contents, self._way)
+        if key in self._keys:
+            self._keys[key] = min(number, self._keys[key])
+            self._jobs -= 1
+            return
+        self._keys[key] = number
+        state = self._store.state_of(key)
+        if state is not None and not (self._again and state == SET_ASIDE):
+            self._states[state] += 1
+            self._before += 1
+            return
+        for cloud in clouds:
+            if cloud.problem is not None:
+                self._add(key, job, None, cloud.problem, cloud.attempts, 0.0)
+                return
+        seed = job.chosen_seed(*contents, self._way)
+        self._ready.append(Register(key, job, self._run, (files[0][0], files[1][0]), contents, seed, self._cache))
+
+    def _add(self, key: str, job: Job, result: Any, problem: str | None, attempts: int, seconds: float) -> None:
+        record = Record(key, job.id, job.source, job.target, result, problem, attempts, seconds)
+        self._store.add(record)
+        self._states[record.state] += 1
+
+
+def _content_or_none(path: str) -> str:
+    """Of a file that no worker could prepare."""
+    try:
+        return content_of(path)
+    except OSError:
+        return UNREADABLE
