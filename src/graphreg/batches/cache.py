@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 import zlib
 from dataclasses import fields
 from pathlib import Path
@@ -79,6 +78,8 @@ def prepare_file(folder: Path, path: str, points: int) -> tuple[str, str | None]
 
 def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepared:
     """The cloud of a file as `prepare_file` left it; made again where it is missing or damaged."""
+    import zipfile  # slow to load, and not needed by those who have no batch
+
     entry = _entry(folder, content, points)
     try:
         with entry.open("rb") as file, np.load(file, allow_pickle=False) as held:
