@@ -151,3 +151,29 @@ def test_mistakes_are_counted_and_bins_hold_every_run() -> None:
         (1, 1.0),
         (2, 0.5),
     ]
+
+
+def runs_on(things: list[str], right: list[bool], meeting: list[int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "pair": f"{thing}_1_to_0", "right": yes, "meeting": met, "score": 1.0, "score of the runner-up": None,
+            "overlap": 0.5, "undetermined": False, "confidence": 0.5,
+        }
+        for thing, yes, met in zip(things, right, meeting, strict=True)
+    ]  # fmt: skip
+
+
+def test_what_tells_right_from_wrong_does_so_on_other_things() -> None:
+    things = [f"thing{number % 20}" for number in range(200)]
+    right = [number % 3 == 0 for number in range(200)]
+    told = confidence.held_out(runs_on(things, right, [60 if yes else 2 for yes in right]))
+    assert confidence.area_under_roc(told, right) == 1
+
+
+def test_what_tells_nothing_is_not_learnt_by_heart() -> None:
+    # Each thing has a number of its own, which tells of its own runs whether they are right, and of no others'.
+    rng = np.random.default_rng(3)
+    thing = np.arange(400) % 40
+    right = (rng.random(40) < 0.5)[thing].tolist()
+    told = confidence.held_out(runs_on([f"thing{number}" for number in thing], right, (7 * thing).tolist()))
+    assert 0.2 < confidence.area_under_roc(told, right) < 0.8

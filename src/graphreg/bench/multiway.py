@@ -138,8 +138,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     strangers = [row for row in rows if row["foreign"]]
     lines = [
         "scans in any order, each turned and moved at random; shifts are those of the middle of a scan in % of its "
-        "longest side; mean: over all pairs of scans, one in the frame of the other; largest: in the frame of the first "
-        "scan; before: composed along the most certain pairs",
+        "longest side; mean: over all pairs of scans, one in the frame of the other; largest: in the frame of the "
+        "first scan; before: composed along the most certain pairs",
         f"all scans placed: {sum(row['placed'] == row['of'] for row in rows)} of {len(rows)} runs",
         f"largest error of any pose: {max(row['largest degrees'] for row in rows):.3g} degrees, "
         f"{max(row['largest % of size'] for row in rows):.3g} % of the size",
