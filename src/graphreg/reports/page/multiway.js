@@ -26,8 +26,6 @@ class ManyViewer extends Viewer {
 }
 
 (() => {
-  const element = (id) => document.getElementById(id);
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const data = JSON.parse(element("data").textContent);
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
@@ -39,27 +37,15 @@ class ManyViewer extends Viewer {
   viewer.shown.clouds = clouds.map(() => true);
 
   function recolour() {
-    const hex = getComputedStyle(document.documentElement).getPropertyValue("--stage").trim();
     const paints = clouds.map((cloud) => {
       const colours = new Uint8Array(1024).fill(255);
       colours.set(cloud.colour, 0);
       return { levels: new Uint8Array(cloud.points), colours };
     });
-    viewer.colour(paints, [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+    viewer.colour(paints, themed("--stage"));
   }
 
-  for (const box of document.querySelectorAll("[name=show]")) {
-    box.addEventListener("change", () => {
-      viewer.shown.clouds[Number(box.value)] = box.checked;
-      viewer.redraw();
-    });
-  }
-  element("size").addEventListener("input", (event) => {
-    viewer.dots = 2 ** event.target.value;
-    viewer.redraw();
-  });
-  element("home").addEventListener("click", () => viewer.home());
-
+  tieControls(viewer);
   document.addEventListener("dressed", recolour);
   recolour();
 })();

@@ -3,8 +3,6 @@
 /* The page: reads what is embedded, and ties the controls to the viewer. */
 
 (() => {
-  const element = (id) => document.getElementById(id);
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const data = JSON.parse(element("data").textContent);
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
@@ -29,12 +27,6 @@
     variation: "variation of the surface, logarithmic",
     outliers: "outliers by the X84 rule are red",
   };
-
-  /** A colour of the theme as red, green, blue from 0 to 255. */
-  function themed(name) {
-    const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  }
 
   /** What colour each of 256 levels has, as red, green, blue, alpha. */
   function coloursOf(mode, cloud) {
@@ -66,18 +58,10 @@
   }
 
   element("colours").addEventListener("change", recolour);
-  for (const box of document.querySelectorAll("[name=show]")) {
-    box.addEventListener("change", () => {
-      if (box.value === "outliers") viewer.shown.outliers = box.checked;
-      else viewer.shown.clouds[box.value === "source" ? 0 : 1] = box.checked;
-      viewer.redraw();
-    });
-  }
-  element("size").addEventListener("input", (event) => {
-    viewer.dots = 2 ** event.target.value;
-    viewer.redraw();
+  tieControls(viewer, (value, checked) => {
+    if (value === "outliers") viewer.shown.outliers = checked;
+    else viewer.shown.clouds[value === "source" ? 0 : 1] = checked;
   });
-  element("home").addEventListener("click", () => viewer.home());
 
   /* The motion: between two frames the source goes evenly */
 

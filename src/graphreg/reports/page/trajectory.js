@@ -3,8 +3,6 @@
 /* The page on a drive: the way and the map in one panel. */
 
 (() => {
-  const element = (id) => document.getElementById(id);
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const data = JSON.parse(element("data").textContent);
 
   /** A viewer of one panel, in which nothing moves. */
@@ -18,12 +16,6 @@
       const reach = halfOf({ width, height });
       return [(event.clientX - left - width / 2) / reach, (top + height / 2 - event.clientY) / reach];
     }
-  }
-
-  /** A colour of the theme as red, green, blue from 0 to 255. */
-  function themed(name) {
-    const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   }
 
   let recolour = () => {};
@@ -48,17 +40,7 @@
         themed("--stage"),
       );
     };
-    for (const box of document.querySelectorAll("[name=show]")) {
-      box.addEventListener("change", () => {
-        viewer.shown.clouds[Number(box.value)] = box.checked;
-        viewer.redraw();
-      });
-    }
-    element("size").addEventListener("input", (event) => {
-      viewer.dots = 2 ** event.target.value;
-      viewer.redraw();
-    });
-    element("home").addEventListener("click", () => viewer.home());
+    tieControls(viewer);
   }
 
   document.addEventListener("dressed", recolour);

@@ -580,3 +580,30 @@ class Viewer {
     return [(x - box.left - box.width / 2) / reach, (box.top + box.height / 2 - y) / reach];
   }
 }
+
+/* ---- the page around it ---- */
+
+const element = (id) => document.getElementById(id);
+
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+/** A colour of the theme as red, green, blue from 0 to 255. */
+function themed(name) {
+  const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+}
+
+/** Ties the boxes, the slider and the button that every page has to its viewer; `show(value, checked)` is told of boxes. */
+function tieControls(viewer, show = (value, checked) => (viewer.shown.clouds[Number(value)] = checked)) {
+  for (const box of document.querySelectorAll("[name=show]")) {
+    box.addEventListener("change", () => {
+      show(box.value, box.checked);
+      viewer.redraw();
+    });
+  }
+  element("size").addEventListener("input", (event) => {
+    viewer.dots = 2 ** event.target.value;
+    viewer.redraw();
+  });
+  element("home").addEventListener("click", () => viewer.home());
+}
