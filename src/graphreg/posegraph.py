@@ -115,7 +115,8 @@ def spanning_poses(graph: PoseGraph, trust: Floats) -> Floats:
     for edge in np.argsort(rank):
         edge_of.setdefault(_unordered(graph.pairs[edge]), int(edge))
     chosen = np.array(list(edge_of.values()))
-    source, target = graph.pairs[chosen].T
+    # Older versions of scipy want small integers.
+    source, target = graph.pairs[chosen].T.astype(np.int32)
     tree = minimum_spanning_tree(coo_array((rank[chosen], (source, target)), shape=(count, count)).tocsr())
     for group in groups_of(graph):
         order, parents = breadth_first_order(tree, group[0], directed=False)
@@ -173,7 +174,7 @@ def groups_of(graph: PoseGraph) -> tuple[tuple[int, ...], ...]:
     from scipy.sparse.csgraph import connected_components
 
     count = len(graph.poses)
-    source, target = np.asarray(graph.pairs, np.intp).reshape(-1, 2).T
+    source, target = np.asarray(graph.pairs, np.int32).reshape(-1, 2).T
     joined = coo_array((np.ones(len(source)), (source, target)), shape=(count, count))
     labels = connected_components(joined, directed=False)[1]
     groups = [tuple(np.flatnonzero(labels == label).tolist()) for label in range(labels.max() + 1)]
