@@ -75,6 +75,7 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
     headline, _, reason = result.reason.partition(": ")
     data = json.dumps(payload(result.transformation, steps, samples, residuals, widest), allow_nan=False)
     body = Template(part("report.html")).substitute(
+        how=part("how.html"),
         verdict=verdict(result.success, headline[:1].upper() + headline[1:], reason, _confidence(result)),
         figures=figures(_figures(result, source)),
         picture=embedded(png(picture_of(result, *samples, PICTURE))),

@@ -51,6 +51,7 @@ def _page(result: Multiway, threads: int) -> str:
     told = [f"{used} pairs in use of {len(result.edges)} that were tried, {wrong} contradicted by the others"]
     data, shortened = _payload(result, threads)
     body = Template(part("multiway.html")).substitute(
+        how=part("how.html"),
         verdict=verdict(
             result.success,
             f"{placed} of {len(names)} scans placed in one frame",

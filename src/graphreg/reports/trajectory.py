@@ -74,6 +74,7 @@ def page_of(found: Trajectory, truth: Floats | None, name: str, threads: int) ->
     data = json.dumps(None if seen is None else _payload(seen, found, truth), allow_nan=False)
     headline = "Every frame registered" if not lost else f"{len(lost):,} of {len(found.steps):,} not registered"
     body = Template(part("trajectory.html")).substitute(
+        how=part("how.html"),
         verdict=verdict(not lost, headline, _reason(found, lost)),
         figures=figures(_figures(found, truth)),
         no_map="hidden" if seen is None else "",
