@@ -145,6 +145,28 @@ void bind_search(nb::module_& module) {
             },
             nb::arg("pose"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scale"),
             nb::arg("threads"));
+    module.def(
+        "settle",
+        [](const Field& source_field, const Points& source, const Points& source_normals, const Numbers& source_weights,
+           const Field& target_field, const Points& target, const Points& target_normals, const Numbers& target_weights,
+           const Input<double, nb::shape<4, 4>>& start, double scale, int most_steps, double enough,
+           const Freedom& freedom, int threads) {
+            same_length({source.shape(0), source_normals.shape(0), source_weights.shape(0)});
+            same_length({target.shape(0), target_normals.shape(0), target_weights.shape(0)});
+            const Surface x{source.data(), source_normals.data(), source_weights.data(), source.shape(0)};
+            const Surface y{target.data(), target_normals.data(), target_weights.data(), target.shape(0)};
+            const Motion motion = unlocked([&] {
+                return settle(source_field, x, target_field, y, Motion::from_matrix(start.data()), scale, most_steps,
+                              enough, freedom, threads);
+            });
+            Fresh<double> result({4, 4});
+            motion.to_matrix(result.data());
+            return result.release();
+        },
+        nb::arg("source_field"), nb::arg("source"), nb::arg("source_normals"), nb::arg("source_weights"),
+        nb::arg("target_field"), nb::arg("target"), nb::arg("target_normals"), nb::arg("target_weights"),
+        nb::arg("start"), nb::arg("scale"), nb::arg("most_steps"), nb::arg("enough"), nb::arg("freedom"),
+        nb::arg("threads"));
 }
 
 }  // namespace graphreg

@@ -168,25 +168,47 @@ void Field::score(const Motion* motions, std::size_t how_many, const double* poi
     });
 }
 
-NormalEquations Field::equations(const Motion& motion, const Surface& source, double scale, int threads) const {
+namespace {
+
+// The sums of `add(sums, i)` over all i, in parts that do not depend on the number of threads.
+template <class Add>
+NormalEquations summed(std::size_t count, int threads, Add&& add) {
     constexpr std::size_t grain = 1024;
-    std::vector<NormalEquations> parts((source.count + grain - 1) / grain);
-    const double inverse_scale = 1 / (8 * scale * scale);
-    parallel_for(source.count, grain, threads, [&](std::size_t begin, std::size_t end) {
+    std::vector<NormalEquations> parts((count + grain - 1) / grain);
+    parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
         NormalEquations sums;
-        for (std::size_t i = begin; i < end; ++i) {
-            const auto x = motion.moved(source.points + 3 * i);
-            const std::int32_t index = nearest_to(x);
-            if (index < 0) continue;
-            const auto j = 3 * static_cast<std::size_t>(index);
-            sums.add(x, motion.turned(source.normals + 3 * i), points_.data() + j, normals_.data() + j, inverse_scale,
-                     source.weights ? source.weights[i] : 1.0);
-        }
+        for (std::size_t i = begin; i < end; ++i) add(sums, i);
         parts[begin / grain] = sums;
     });
     NormalEquations whole;
     for (const NormalEquations& part : parts) whole.add(part);
     return whole;
+}
+
+}  // namespace
+
+NormalEquations Field::equations(const Motion& motion, const Surface& source, double scale, int threads) const {
+    const double inverse_scale = 1 / (8 * scale * scale);
+    return summed(source.count, threads, [&](NormalEquations& sums, std::size_t i) {
+        const auto x = motion.moved(source.points + 3 * i);
+        const std::int32_t index = nearest_to(x);
+        if (index < 0) return;
+        const auto j = 3 * static_cast<std::size_t>(index);
+        sums.add(x, motion.turned(source.normals + 3 * i), points_.data() + j, normals_.data() + j, inverse_scale,
+                 source.weights ? source.weights[i] : 1.0);
+    });
+}
+
+NormalEquations Field::equations_from(const Motion& motion, const Surface& target, double scale, int threads) const {
+    const double inverse_scale = 1 / (8 * scale * scale);
+    const Motion back = motion.inverse();
+    return summed(target.count, threads, [&](NormalEquations& sums, std::size_t i) {
+        const std::int32_t index = nearest_to(back.moved(target.points + 3 * i));
+        if (index < 0) return;
+        const auto j = 3 * static_cast<std::size_t>(index);
+        sums.add(motion.moved(points_.data() + j), motion.turned(normals_.data() + j), target.points + 3 * i,
+                 target.normals + 3 * i, inverse_scale, target.weights ? target.weights[i] : 1.0);
+    });
 }
 
 void Field::refine(Motion* motions, std::size_t how_many, const Surface& source, const double* scales,
@@ -202,6 +224,18 @@ void Field::refine(Motion* motions, std::size_t how_many, const Surface& source,
                 if (moved < still && scales[s] == scales[steps - 1]) break;
             }
     });
+}
+
+Motion settle(const Field& source_field, const Surface& source, const Field& target_field, const Surface& target,
+              const Motion& start, double scale, int most_steps, double enough, const Freedom& freedom, int threads) {
+    Motion motion = start;
+    double moved = std::numeric_limits<double>::infinity();
+    for (int step = 0; step < most_steps && moved > enough; ++step) {
+        NormalEquations sums = target_field.equations(motion, source, scale, threads);
+        sums.add(source_field.equations_from(motion, target, scale, threads));
+        motion = small_step(sums.a, sums.b, freedom, motion, moved);
+    }
+    return motion;
 }
 
 }  // namespace graphreg

@@ -42,6 +42,10 @@ public:
     void refine(Motion* motions, std::size_t how_many, const Surface& source, const double* scales, std::size_t steps,
                 const Freedom& freedom, int threads) const;
 
+    // The same in the other sense, with this as the field of what is moved: points of the target (target) each look for the
+    // piece of it that lies nearest.
+    NormalEquations equations_from(const Motion& motion, const Surface& target, double scale, int threads) const;
+
 private:
     static constexpr int block_bits = 3, block_side = 1 << block_bits, block_cells = block_side * block_side * block_side;
     using Block = std::array<std::int32_t, block_cells>;
@@ -58,5 +62,10 @@ private:
     std::vector<std::int32_t> block_at_;  // which block, or -1
     std::vector<Block> cells_;
 };
+
+// Steps that lay two surfaces on each other by all of their points: those of each on the pieces of the other. At most so many,
+// until none moves anything by more than `enough` (cells, radians).
+Motion settle(const Field& source_field, const Surface& source, const Field& target_field, const Surface& target,
+              const Motion& start, double scale, int most_steps, double enough, const Freedom& freedom, int threads);
 
 }  // namespace graphreg

@@ -50,6 +50,15 @@ struct Motion {
         return result;
     }
 
+    Motion inverse() const {
+        Motion back;
+        for (int row = 0; row < 3; ++row)
+            for (int column = 0; column < 3; ++column) back.r[3 * row + column] = r[3 * column + row];
+        const auto carried = back.turned(t);
+        for (int a = 0; a < 3; ++a) back.t[a] = -carried[a];
+        return back;
+    }
+
     static Motion from_quaternion(const std::array<double, 4>& q) {
         const double w = q[0], x = q[1], y = q[2], z = q[3];
         const double s = 2 / (w * w + x * x + y * y + z * z);

@@ -97,6 +97,22 @@ class Field:
         threads: int,
     ) -> tuple[_Floats, _Floats, float, float]: ...
 
+def settle(
+    source_field: Field,
+    source: _Floats,
+    source_normals: _Floats,
+    source_weights: _Floats,
+    target_field: Field,
+    target: _Floats,
+    target_normals: _Floats,
+    target_weights: _Floats,
+    start: _Floats,
+    scale: float,
+    most_steps: int,
+    enough: float,
+    freedom: Freedom,
+    threads: int,
+) -> _Floats: ...
 def voxel_cells(
     points: _Floats, size: float, threads: int
 ) -> tuple[_Indices, NDArray[np.int64], NDArray[np.uint64]]: ...

@@ -3,7 +3,7 @@
 clean     drop what belongs to no surface, by the response of each point (Def. 1, Sec. III-C)
 describe  coarse and fine pieces of surface, their normals, and signatures of the coarse ones
 search    signatures that match propose poses; the best few are refined on the coarse pieces
-refine    the best one again, on the fine pieces
+settle    the best one again, on fine pieces, then by the points themselves
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from graphreg.errors import InputError
 from graphreg.outcomes import Callback, Iteration, Outcome
 from graphreg.poses import inverse, nearest_rotation, pose
 from graphreg.search import LAST_REACH, WIDE, search
+from graphreg.settling import settled
 from graphreg.signatures import matches
 from graphreg.views import Prepared, at_once, drawn, in_cells, in_users_frame, views_of
 
-# Widths of the weights, in fine cells, in the steps of the last refinement; where points lie far off their planes, they
-# stay wider: so many times that, and at most so wide.
-FINE_SCALES = np.array([1.5, 1.0, 0.7, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
-WIDER_BY_NOISE, WIDEST_LAST = 4.0, 1.2
-# In coarse cells, where it starts from a pose that is given: from wider to as wide as after a search.
+# Widths of the weights, in coarse cells, where it starts from a pose that is given: from wider to as wide as after a
+# search.
 FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), WIDE])
 FREEDOMS = ("rx", "ry", "rz", "x", "y", "z")
 
@@ -124,18 +122,10 @@ def register_engine(
         scores = y.coarse.field.score(poses, x.coarse.points, x.coarse.normals, LAST_REACH, threads)
         proposed, pairs = 1, matches(x.signatures, y.signatures, threads)
     searched = time.perf_counter()
-    finer = y.cell / y.fine_cell
     motion = poses[0]
     if not reached(motion, float(scores[0])):
-        close = motion.copy()
-        close[:3, 3] *= finer
-        fine_freedom = _core.Freedom(free, pivot * finer)
-        noise = float(np.median(np.concatenate([x.fine.spread, y.fine.spread])))
-        scales = np.maximum(FINE_SCALES, min(WIDER_BY_NOISE * noise, WIDEST_LAST))
-        close = y.fine.field.refine(
-            close[None], x.fine.points, x.fine.normals, x.fine.importance, scales, fine_freedom, threads
-        )[0]
-        motion = pose(nearest_rotation(close[:3, :3]), close[:3, 3] / finer)
+        close = settled(x, y, motion, free, pivot, settings.voxel is not None, threads)
+        motion = pose(nearest_rotation(close[:3, :3]), close[:3, 3])
         reached(motion, float(scores[0]))
     ended = time.perf_counter()
     return Outcome(

@@ -47,6 +47,8 @@ class View:
 
     coarse, fine  pieces of surface with outward normals; lengths are in coarse or fine cells
     signatures    of the coarse pieces
+    cells, kept   the fine cells, and which of them belong to a surface
+    points        (N, 3), the points themselves, in the unit of the data
     home          (4, 4), the motion from the cloud's frame into this one
     cell, fine_cell  sides of the cells, in the unit of the data
     """
@@ -54,9 +56,18 @@ class View:
     coarse: Surface
     fine: Surface
     signatures: Signatures
+    cells: Cells
+    kept: Mask
+    points: Floats
     home: Floats
     cell: float
     fine_cell: float
+
+    def surface(self, side: float, threads: int = 1) -> Surface:
+        """Pieces of that size; lengths are in cells of that size."""
+        if side == self.fine_cell:
+            return self.fine
+        return outward(self.cells.coarser(side / self.fine_cell, self.kept, threads=threads).surface(threads=threads))
 
 
 def in_users_frame(motion: Floats, source: View, target: View) -> Floats:
@@ -193,7 +204,7 @@ def views_of(
 
     def view(number: int, workers: int) -> View:
         return clouds[number].once(
-            ("view", cell, fine, k, alpha), lambda: _described(*found[number], clouds[number].home, cell, fine, workers)
+            ("view", cell, fine, k, alpha), lambda: _described(*found[number], clouds[number], cell, fine, workers)
         )
 
     first, second = at_once(view, (0, 1), threads)
@@ -247,10 +258,11 @@ def _one_by_one(cloud: Prepared, k: int, alpha: float, threads: int) -> Prepared
     return cloud.once(("one by one", k, alpha), made)
 
 
-def _described(cells: Cells, kept: Mask, home: Floats, cell: float, fine: float, threads: int) -> View:
+def _described(cells: Cells, kept: Mask, cloud: Prepared, cell: float, fine: float, threads: int) -> View:
     coarse = outward(cells.coarser(cell / fine, kept, threads=threads).surface(threads=threads))
     smooth = outward(cells.surface(kept, threads))
-    return View(coarse, smooth, signatures_of(coarse, threads), home, cell, fine)
+    signatures = signatures_of(coarse, threads)
+    return View(coarse, smooth, signatures, cells, kept, cloud.local, cloud.home, cell, fine)
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:

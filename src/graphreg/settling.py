@@ -1,0 +1,90 @@
+"""The last steps of a registration: every point of each cloud on the surface of the other.
+
+Pieces of surface are quick to lay on each other, but where the grid cuts them shows in the pose. Points do not depend
+on the grid. Those of one cloud alone would draw the pose to where they happen to lie; both together do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphreg import _core
+from graphreg.clouds import Floats
+from graphreg.surfaces import Surface
+from graphreg.views import View, at_once
+
+# Widths of the weights, in cells, while pieces are laid on pieces; where points lie far off their planes, they stay
+# wider: so many times that, and at most so wide.
+SCALES = np.array([1.5, 1.0, 0.7, 0.5, 0.5])
+WIDER_BY_NOISE, WIDEST = 4.0, 1.2
+# Pieces are so wide that points lie no farther off them, in cells.
+MOST_NOISE = 0.3
+# Points of each cloud; how far off its own surface one may lie, in cells; steps, and the last that is worth another, in
+# cells and radians.
+MOST_POINTS, NEAR = 20_000, 1.5
+MOST_STEPS, ENOUGH = 12, 1e-4
+
+
+def settled(
+    source: View, target: View, motion: Floats, free: tuple[bool, ...], pivot: Floats, as_asked: bool, threads: int = 1
+) -> Floats:
+    """A motion between views that is nearly right, its shift in coarse cells, made as exact as the points allow.
+
+    free, pivot  what it may do: turn about x, y, z through that point, shift along them
+    as_asked     whether the fine cells are of a size that was asked for, and stay so
+    """
+    side = target.fine_cell if as_asked else _side(source, target)
+
+    def smooth(view: View, workers: int) -> Surface:
+        surface = view.surface(side, workers)
+        assert surface.field
+        return surface
+
+    here, there = at_once(smooth, (source, target), threads)
+    finer = target.cell / side
+    freedom = _core.Freedom(free, pivot * finer)
+    close = motion.copy()
+    close[:3, 3] *= finer
+    noise = float(np.median(np.concatenate([here.spread, there.spread])))
+    scales = np.maximum(SCALES, min(WIDER_BY_NOISE * noise, WIDEST))
+    close = there.field.refine(close[None], here.points, here.normals, here.importance, scales, freedom, threads)[0]
+    close = _core.settle(
+        here.field,
+        *_points_on(source, here, side, threads),
+        there.field,
+        *_points_on(target, there, side, threads),
+        close,
+        float(scales[-1]),
+        MOST_STEPS,
+        ENOUGH,
+        freedom,
+        threads,
+    )
+    close[:3, 3] /= finer
+    return close
+
+
+def _side(source: View, target: View) -> float:
+    """Of cells as small as the noise allows: the fine ones, unless their points lie far off them; then ones on which
+    they do not, by how far they lie off the coarse ones."""
+    coarse, fine = (
+        float(np.median(np.concatenate([here.spread, there.spread])))
+        for here, there in ((source.coarse, target.coarse), (source.fine, target.fine))
+    )
+    if fine < MOST_NOISE:
+        return target.fine_cell
+    return max(target.fine_cell, coarse * target.cell / MOST_NOISE)
+
+
+def _points_on(view: View, surface: Surface, side: float, threads: int) -> tuple[Floats, Floats, Floats]:
+    """The points of a cloud that lie on its own surface, in cells, the normals there, and their weights."""
+    points = view.points[:: -(-len(view.points) // MOST_POINTS)] / side
+    own = surface.field.nearest(points, threads)
+    off = points - surface.points[own]
+    near = (own >= 0) & (np.einsum("ij,ij->i", off, off) <= NEAR**2)
+    own = own[near]
+    # Between each point counting the same, which is best against noise, and each piece of surface.
+    weights = np.bincount(own, minlength=len(surface))[own] ** -0.5
+    if surface.importance is not None:
+        weights *= surface.importance[own]
+    return points[near], surface.normals[own], weights
