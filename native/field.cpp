@@ -170,15 +170,19 @@ void Field::score(const Motion* motions, std::size_t how_many, const double* poi
 
 namespace {
 
-// The sums of `add(sums, i)` over all i, in parts that do not depend on the number of threads.
-template <class Add>
-NormalEquations summed(std::size_t count, int threads, Add&& add) {
+// The sums over what `pair(pairs, i)` adds for all i, in parts that do not depend on the number of threads.
+template <class Pair>
+NormalEquations summed(std::size_t count, double scale, int threads, Pair&& pair) {
     constexpr std::size_t grain = 1024;
     std::vector<NormalEquations> parts((count + grain - 1) / grain);
     parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
-        NormalEquations sums;
-        for (std::size_t i = begin; i < end; ++i) add(sums, i);
-        parts[begin / grain] = sums;
+        NormalEquations& sums = parts[begin / grain];
+        Pairs pairs;
+        for (std::size_t i = begin; i < end; ++i) {
+            pair(pairs, i);
+            if (pairs.count == Pairs::most) sums.take(pairs, scale);
+        }
+        sums.take(pairs, scale);
     });
     NormalEquations whole;
     for (const NormalEquations& part : parts) whole.add(part);
@@ -188,26 +192,24 @@ NormalEquations summed(std::size_t count, int threads, Add&& add) {
 }  // namespace
 
 NormalEquations Field::equations(const Motion& motion, const Surface& source, double scale, int threads) const {
-    const double inverse_scale = 1 / (8 * scale * scale);
-    return summed(source.count, threads, [&](NormalEquations& sums, std::size_t i) {
+    return summed(source.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
         const auto x = motion.moved(source.points + 3 * i);
         const std::int32_t index = nearest_to(x);
         if (index < 0) return;
         const auto j = 3 * static_cast<std::size_t>(index);
-        sums.add(x, motion.turned(source.normals + 3 * i), points_.data() + j, normals_.data() + j, inverse_scale,
-                 source.weights ? source.weights[i] : 1.0);
+        pairs.add(x, motion.turned(source.normals + 3 * i), points_.data() + j, normals_.data() + j,
+                  source.weights ? source.weights[i] : 1.0);
     });
 }
 
 NormalEquations Field::equations_from(const Motion& motion, const Surface& target, double scale, int threads) const {
-    const double inverse_scale = 1 / (8 * scale * scale);
     const Motion back = motion.inverse();
-    return summed(target.count, threads, [&](NormalEquations& sums, std::size_t i) {
+    return summed(target.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
         const std::int32_t index = nearest_to(back.moved(target.points + 3 * i));
         if (index < 0) return;
         const auto j = 3 * static_cast<std::size_t>(index);
-        sums.add(motion.moved(points_.data() + j), motion.turned(normals_.data() + j), target.points + 3 * i,
-                 target.normals + 3 * i, inverse_scale, target.weights ? target.weights[i] : 1.0);
+        pairs.add(motion.moved(points_.data() + j), motion.turned(normals_.data() + j), target.points + 3 * i,
+                  target.normals + 3 * i, target.weights ? target.weights[i] : 1.0);
     });
 }
 

@@ -18,11 +18,10 @@ from graphreg.views import View, at_once
 SCALES = np.array([1.5, 1.0, 0.7, 0.5, 0.5])
 WIDER_BY_NOISE, WIDEST = 4.0, 1.2
 # Pieces are so wide that points lie no farther off them, in cells.
-MOST_NOISE = 0.3
-# Points of each cloud; how far off its own surface one may lie, in cells; steps, and the last that is worth another, in
-# cells and radians.
-MOST_POINTS, NEAR = 20_000, 1.5
-MOST_STEPS, ENOUGH = 12, 1e-4
+MOST_NOISE = 0.35
+# How far off its own surface a point may lie, in cells; steps, and the last that is worth another, in cells and radians.
+NEAR = 1.5
+MOST_STEPS, ENOUGH = 4, 1e-3
 
 
 def settled(
@@ -35,12 +34,11 @@ def settled(
     """
     side = target.fine_cell if as_asked else _side(source, target)
 
-    def smooth(view: View, workers: int) -> Surface:
+    def smooth(view: View, workers: int) -> tuple[Surface, tuple[Floats, Floats, Floats]]:
         surface = view.surface(side, workers)
-        assert surface.field
-        return surface
+        return surface, _points_on(view, surface, side, workers)
 
-    here, there = at_once(smooth, (source, target), threads)
+    (here, of_source), (there, of_target) = at_once(smooth, (source, target), threads)
     finer = target.cell / side
     freedom = _core.Freedom(free, pivot * finer)
     close = motion.copy()
@@ -49,16 +47,7 @@ def settled(
     scales = np.maximum(SCALES, min(WIDER_BY_NOISE * noise, WIDEST))
     close = there.field.refine(close[None], here.points, here.normals, here.importance, scales, freedom, threads)[0]
     close = _core.settle(
-        here.field,
-        *_points_on(source, here, side, threads),
-        there.field,
-        *_points_on(target, there, side, threads),
-        close,
-        float(scales[-1]),
-        MOST_STEPS,
-        ENOUGH,
-        freedom,
-        threads,
+        here.field, *of_source, there.field, *of_target, close, float(scales[-1]), MOST_STEPS, ENOUGH, freedom, threads
     )
     close[:3, 3] /= finer
     return close
@@ -78,7 +67,7 @@ def _side(source: View, target: View) -> float:
 
 def _points_on(view: View, surface: Surface, side: float, threads: int) -> tuple[Floats, Floats, Floats]:
     """The points of a cloud that lie on its own surface, in cells, the normals there, and their weights."""
-    points = view.points[:: -(-len(view.points) // MOST_POINTS)] / side
+    points = view.points / side
     own = surface.field.nearest(points, threads)
     off = points - surface.points[own]
     near = (own >= 0) & (np.einsum("ij,ij->i", off, off) <= NEAR**2)
