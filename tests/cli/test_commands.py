@@ -56,8 +56,9 @@ def test_it_is_found_as_a_module_and_helps_by_a_letter(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are closed otherwise there")
-def test_output_that_nobody_reads_is_not_taken_for_a_failed_registration(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "data"]
+@pytest.mark.parametrize("words", [["data"], ["--help"], ["data", "get", "--help"], []], ids=" ".join)
+def test_output_that_nobody_reads_is_not_taken_for_a_failed_registration(tmp_path: Path, words: list[str]) -> None:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", *words]
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)

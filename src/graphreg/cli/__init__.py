@@ -98,8 +98,9 @@ def main() -> None:
     except MemoryError:
         _leave("not enough memory for a scan of this size; thin it out with voxels first")
     except SystemExit as left:
-        # Typer's status where nobody reads on, as in `graphreg data | head`, is our word for "not registered".
-        if left.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":
+        # What Typer and Rich make of a pipe that nobody reads on, as in `graphreg --help | head -1`, is our word for
+        # "not registered".
+        if isinstance(left.__context__, BrokenPipeError):
             sys.exit(UNREAD)
         raise
     except KeyboardInterrupt:
