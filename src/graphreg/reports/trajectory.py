@@ -130,8 +130,8 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
     ways = ({} if truth is None else {"truth": truth[:, :3, 3]}) | {"found": found.poses[:, :3, 3]}
     if len(steps) > 1:
         lines = {name: (way[:, 0], way[:, 1]) for name, way in ways.items()}
-        drawn = line_chart(lines, "The way, from above", "x", "y", marked=False)
-        yield chart(drawn, "In the frame of the first; each axis has a scale of its own.")
+        drawn = line_chart(lines, "The way, from above", "x", "y", marked=False, equal=True)
+        yield chart(drawn, "In the frame of the first; a unit is as long in both directions.")
     if truth is not None and len(steps) > 1:
         off = np.linalg.norm(ways["found"] - ways["truth"], axis=1)
         drawn = line_chart({"off": (number, off)}, "Error of the position", "frame", "unit of the data", marked=False)
