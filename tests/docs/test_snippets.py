@@ -43,6 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         graphreg.write(place / "frames" / f"{number}.ply", points)
     graphreg.write_poses(place / "true_poses.kitti", [np.eye(4), motion()])
     (place / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
+    (place / "scans").mkdir()
+    for name in ("a.ply", "b.ply"):
+        graphreg.write(place / "scans" / name, names[name[0]])
     write_kitti(place / "scans" / "kitti_odometry" / "dataset", moving)
     write_threedmatch(place / "scans" / "3dmatch_redkitchen", moving, fixed)
     return place
