@@ -88,7 +88,6 @@ def begun(words: list[str], folder: Path) -> subprocess.Popen[str]:
 PROGRAM = """
 import sys
 from dataclasses import replace
-from pathlib import PurePosixPath
 from graphreg.cli import main
 from graphreg.datasets.catalogue import DATASETS
 from graphreg.errors import MissingExtraError
