@@ -1,8 +1,9 @@
-"""What all tests share: how hypothesis draws, and where the real scans are."""
+"""What all tests share: how hypothesis draws, what Ctrl-C does, and where the real scans are."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import settings
 
 settings.register_profile("graphreg", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("graphreg")
+
+# A shell starts what runs in the background deaf to Ctrl-C. Commands that tests start, and end so, would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -123,11 +123,11 @@ class NarrowTensor(TorchTensor):
 class Exchanged:
     """What can only be had through DLPack."""
 
-    def __init__(self, values: NDArray[Any]) -> None:
+    def __init__(self, values: Any) -> None:
         self._values = values
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._values.__dlpack__()
+        return self._values.__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
         return self._values.__dlpack_device__()
@@ -206,6 +206,15 @@ def test_a_result_is_its_matrix_to_numpy() -> None:
     assert np.allclose(again, result, rtol=0, atol=1e-9)
 
 
+def test_a_result_is_its_matrix_to_what_takes_dlpack() -> None:
+    result = graphreg.register(POINTS, POINTS, method="icp")
+    given = Exchanged(result)  # so that there is no other way
+    matrix = np.from_dlpack(given)
+    assert matrix.dtype == np.float64
+    assert np.array_equal(matrix, result.transformation)
+    assert not np.shares_memory(matrix, result.transformation)
+
+
 def test_nothing_of_others_is_imported() -> None:
     script = (
         "import graphreg, sys; graphreg.register([[i % 7, i % 5, i % 3] for i in range(60)], [[i % 7, i % 5, i % 3] "
@@ -274,13 +283,12 @@ def test_tensors_of_torch_are_taken_at_every_door_and_results_become_tensors() -
     plain = graphreg.register(POINTS, POINTS, init=np.eye(4), weights=np.ones(300))
     result = graphreg.register(tensor, tensor, init=start, weights=weights)
     assert np.array_equal(result.transformation, plain.transformation)
-    for made in (
-        torch.as_tensor(np.asarray(result)),
-        torch.from_numpy(result.transformation),
-        torch.from_dlpack(result.transformation),
-    ):
+    for made in (torch.as_tensor(result), torch.asarray(result), torch.tensor(result), torch.from_dlpack(result)):
         assert made.dtype == torch.float64
         assert made.tolist() == result.transformation.tolist()
+        made[:] = 0
+        assert result.transformation[3, 3] == 1
+    assert torch.as_tensor(result, dtype=torch.float32).dtype == torch.float32
     for values in (graphreg.intensity(tensor), graphreg.normals(tensor), graphreg.inliers(tensor)):
         assert torch.from_numpy(values).shape[0] == len(POINTS)
 

@@ -99,6 +99,13 @@ class Result:
         """The transformation, so that a result goes wherever numpy takes a 4x4 matrix."""
         return np.array(self.transformation, dtype, copy=copy is not False)
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """The same for torch, JAX and all else that takes no array but by DLPack."""
+        return self.transformation.copy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        return self.transformation.__dlpack_device__()
+
     def to_json(self) -> str:
         """As text; `from_json` gives the same result back."""
 

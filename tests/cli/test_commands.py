@@ -55,9 +55,30 @@ def test_it_is_found_as_a_module_and_helps_by_a_letter(tmp_path: Path) -> None:
     assert "guesses by size and by how the points lie about the origin" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["register", "a.ply"], "Missing argument 'TARGET' (`graphreg register --help` tells more)"),
+        (["unicorn"], "No such command 'unicorn' (`graphreg --help` tells more)"),
+        (["data", "put"], "No such command 'put' (`graphreg data --help` tells more)"),
+        (
+            ["info", "a.ply", "-q", "-v"],
+            "expected one of --quiet and --verbose, got both (`graphreg info --help` tells",
+        ),
+    ],
+)
+def test_words_that_it_does_not_understand_are_told_in_a_line(run: Shell, words: list[str], told: str) -> None:
+    done = run(*words)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("graphreg: ")
+    assert done.err.count("\n") == 1
+    assert told in done.err
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes are closed otherwise there")
-def test_output_that_nobody_reads_is_not_taken_for_a_failed_registration(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "data"]
+@pytest.mark.parametrize("words", [["data"], ["--help"], ["data", "get", "--help"], []], ids=" ".join)
+def test_output_that_nobody_reads_is_not_taken_for_a_failed_registration(tmp_path: Path, words: list[str]) -> None:
+    program = [sys.executable, "-c", "from graphreg.cli import main; main()", *words]
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)

@@ -13,7 +13,7 @@ import pytest
 
 import graphreg
 from docstrings import as_markdown, rows
-from generated import commands, every_command, settings_of_every_method, undocumented
+from generated import commands, every_command, examples_of, settings_of_every_method, undocumented
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,6 +80,14 @@ def test_settings_have_their_own_defaults() -> None:
     of_paper, of_pipl = (page.split(f"## {name}\n")[1].split("\n## ")[0] for name in ("graphreg-paper", "pipl"))
     assert "| `masses` | `True` |" in of_paper
     assert "| `masses` | `False` |" in of_pipl
+
+
+def test_examples_fit_a_terminal_of_80_columns() -> None:
+    """Where they stand by three columns to the right, and one stays free."""
+    for words, command in commands():
+        examples = examples_of(command)
+        assert examples, words
+        assert max(map(len, examples)) <= 76, words
 
 
 def test_options_are_those_of_help() -> None:

@@ -1,14 +1,9 @@
-"""What README and docs show is run: every block of Python, page by page, and every command line."""
+"""What README and docs show is run: every block of Python, page by page, and every command line that soon ends."""
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,65 +13,10 @@ import pytest
 
 import graphreg
 from drawn import scanned_twice
-from generated import commands, examples_of
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from snippets import LASTING, PAGES, PYTHON, Block, blocks, environment, lines_of_shell
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r" *```(\w*)\n(.*?)\n *```", re.DOTALL)
-MARKS = re.compile(r"(?: *<!-- (?:[^\n]*) -->\n)*\Z")
-# In --help these stand beside those that are run.
-NOT_RUN = {
-    "graphreg data get": "a download",
-    "graphreg bench": "minutes; tests/bench measures on less",
-    "graphreg view": "stays until it is stopped; tests/reports drives it",
-}
-
-
-@dataclass(frozen=True)
-class Block:
-    """A block of code in a page.
-
-    not_run  why it is not run, where it says so
-    needs    the library or program that it is about, where that is not ours
-    """
-
-    page: Path
-    line: int
-    language: str
-    text: str
-    not_run: str | None
-    needs: str | None
-
-
-def blocks(page: Path) -> Iterator[Block]:
-    text = page.read_text(encoding="utf-8")
-    for found in FENCE.finditer(text):
-        above = MARKS.search(text[: found.start()])
-        marks = dict(re.findall(r"<!-- (not run|needs): (.+) -->", above[0] if above else ""))
-        lines = found[2].splitlines()
-        indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-        yield Block(
-            page,
-            text[: found.start()].count("\n") + 2,
-            found[1],
-            "\n".join(line[indent:] for line in lines),
-            marks.get("not run"),
-            marks.get("needs"),
-        )
-
-
-BLOCKS = [block for page in PAGES for block in blocks(page)]
-PYTHON = [block for block in BLOCKS if block.language == "python" and not block.not_run]
-SHELL = [block for block in BLOCKS if block.language == "bash" and not block.not_run]
-
-
-def lines_of_shell() -> dict[str, str | None]:
-    """Every command line in the pages and in --help, once; and the program that it needs, where that is not ours."""
-    shown = {line: block.needs for block in SHELL for line in block.text.splitlines() if line.strip()}
-    of_help = [line for _, command in commands() for line in examples_of(command)]
-    wanted = [line for line in of_help if not line.startswith(tuple(NOT_RUN))]
-    return {line.partition("  #")[0].rstrip(): needs for line, needs in (shown | dict.fromkeys(wanted)).items()}
+LINES = {line: needs for line, needs in lines_of_shell().items() if not line.startswith(LASTING)}
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +43,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         graphreg.write(place / "frames" / f"{number}.ply", points)
     graphreg.write_poses(place / "true_poses.kitti", [np.eye(4), motion()])
     (place / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
+    (place / "scans").mkdir()
+    for name in ("a.ply", "b.ply"):
+        graphreg.write(place / "scans" / name, names[name[0]])
     write_kitti(place / "scans" / "kitti_odometry" / "dataset", moving)
     write_threedmatch(place / "scans" / "3dmatch_redkitchen", moving, fixed)
     return place
@@ -164,15 +107,12 @@ def test_the_python_of_another_library_runs(library: str, folder: Path, monkeypa
     run([block for block in PYTHON if block.needs == library])
 
 
-@pytest.mark.parametrize("line", lines_of_shell())
+@pytest.mark.parametrize("line", LINES)
 def test_a_command_line_runs(line: str, folder: Path) -> None:
-    needs = lines_of_shell()[line]
+    needs = LINES[line]
     if needs and shutil.which(needs) is None:
         pytest.skip(f"{needs} is not installed")
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    variables = {**os.environ, "PATH": path}
-    variables.pop("GRAPHREG_DATA", None)
-    done = subprocess.run(line, shell=True, cwd=folder, env=variables, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(line, shell=True, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr + done.stdout
 
 

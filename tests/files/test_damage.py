@@ -250,10 +250,10 @@ def test_anything_at_all(folder: Path, suffix: str, content: bytes) -> None:
 def test_nothing_takes_long(tmp_path: Path, file: str, content: bytes) -> None:
     path = tmp_path / file
     path.write_bytes(content)
-    start = time.perf_counter()
+    start = time.process_time()  # what others do on the machine is not counted
     with pytest.raises(FileError):
         read_cloud(path)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 # Runs in a process of its own, so that a crash is seen and memory is limited.

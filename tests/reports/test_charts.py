@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -67,6 +68,28 @@ def test_larger_values_are_higher_and_further_right() -> None:
     assert steps[0, 0] > 0
     assert steps[0, 1] < 0
     assert steps[1] == pytest.approx(2 * steps[0], abs=0.02)
+
+
+places = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(st.tuples(places, places), min_size=2, max_size=20))
+def test_on_a_map_a_unit_is_as_long_in_both_directions(way: list[tuple[float, float]]) -> None:
+    x, y = np.transpose(way)
+    root = chart(y, x, equal=True)
+    points, bounds = drawn(root), frame(root)
+    assert (points >= bounds[0] - 0.01).all()
+    assert (points <= bounds[1] + 0.01).all()
+    across, down = (points - points[0]).T
+    # Drawn to a hundredth; x and y of every point ask for the same number of units.
+    assert np.abs(across * (y - y[0]) + down * (x - x[0])).max() <= 0.02 * (np.ptp(x) + np.ptp(y))
+    for anchor in ("middle", "end"):
+        ticks = [e for e in root.iter(f"{SVG}text") if e.get("text-anchor") == anchor and is_number(e.text)]
+        assert 2 <= len(ticks) <= 12
+
+
+def is_number(text: str | None) -> bool:
+    return re.fullmatch(r"-?[0-9.]+(e[-+][0-9]+)?", text or "") is not None
 
 
 def test_equal_ratios_are_equal_steps_on_a_log_axis() -> None:

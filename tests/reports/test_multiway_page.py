@@ -54,6 +54,24 @@ def test_scans_are_drawn_and_can_be_hidden(browser: Browser) -> None:
     assert painted(browser) < everything / 50
 
 
+def test_paper_gets_a_still_picture_and_names_its_columns(browser: Browser) -> None:
+    assert browser.evaluate("getComputedStyle(document.querySelector('.still')).display") == "none"
+    browser.print_preview(True)
+    picture = browser.pixels(".still")[:, :, :3].astype(int)
+    assert np.count_nonzero(np.ptp(picture, axis=2) > 40) > 1000
+    browser.print_preview(False)
+    assert all(browser.evaluate("[...document.querySelectorAll('th')].map((head) => head.textContent)"))
+
+
+def test_it_fits_a_narrow_window_and_sentences_have_room(browser: Browser) -> None:
+    browser.resize(380, 700)
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    widths = browser.evaluate(
+        "[...document.querySelectorAll('.wide-table tr')].map((row) => row.lastChild.clientWidth)"
+    )
+    assert min(widths) > 100
+
+
 def test_only_a_result_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="result: expected what multiway\\(\\) returned, got ndarray"):
         report(np.eye(4), tmp_path / "report.html")  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,22 @@ def test_it_fits_a_narrow_window_and_paper(shown: Browser) -> None:
     assert shown.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     assert shown.pdf().startswith(b"%PDF")
     shown.print_preview(False)
+
+
+def test_what_is_folded_is_on_paper_too(browser: Browser, tmp_path: Path) -> None:
+    """As many pages as where nothing is folded; and on the screen it is folded again afterwards."""
+    lines = "<details><summary>Lines</summary>" + "<p>line</p>" * 300 + "</details>"
+    write_page(tmp_path / "page.html", page("Folded", {"Lines": lines}))
+    browser.open(tmp_path / "page.html")
+    leaves = pages_of(browser.pdf())
+    assert not browser.evaluate("document.querySelector('details').open")
+    browser.evaluate("document.querySelector('details').open = true; 0")
+    assert leaves == pages_of(browser.pdf()) > 1
+    assert browser.evaluate("document.querySelector('details').open")
+
+
+def pages_of(pdf: bytes) -> int:
+    return len(re.findall(rb"/Type */Page\b", pdf))
 
 
 def test_without_scripts_it_is_all_there(browser: Browser, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from contextvars import copy_context
 from inspect import cleandoc
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -26,6 +26,8 @@ from graphreg.cli.register import register
 from graphreg.cli.sequence import sequence
 from graphreg.cli.view import view
 
+# What Typer raises for words that it does not understand; it has no name for it of its own.
+_UsageError: Any = typer.BadParameter.__base__
 # As shells say it of a program that a closed pipe ends.
 UNREAD = 141
 
@@ -89,7 +91,13 @@ def main() -> None:
 
     try:
         # In a context of its own, so that how much is said does not outlast the call.
-        copy_context().run(app, prog_name="graphreg")
+        status = copy_context().run(app, prog_name="graphreg", standalone_mode=False)
+    except _UsageError as problem:
+        told = problem.format_message()
+        # Where nothing was asked for, the help has been shown already.
+        if not told:
+            sys.exit(2)
+        _leave(f"{told.rstrip('.')} (`{problem.ctx.command_path} --help` tells more)")
     except (InputError, MissingExtraError) as problem:
         _leave(str(problem))
     except OSError as problem:
@@ -98,13 +106,15 @@ def main() -> None:
     except MemoryError:
         _leave("not enough memory for a scan of this size; thin it out with voxels first")
     except SystemExit as left:
-        # Typer's status where nobody reads on, as in `graphreg data | head`, is our word for "not registered".
-        if left.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":
+        # What Typer and Rich make of a pipe that nobody reads on, as in `graphreg --help | head -1`, is our word for
+        # "not registered".
+        if isinstance(left.__context__, BrokenPipeError):
             sys.exit(UNREAD)
         raise
     except KeyboardInterrupt:
         typer.echo("graphreg: interrupted", err=True)
         sys.exit(130)
+    sys.exit(status)
 
 
 def _leave(problem: str) -> NoReturn:

@@ -67,7 +67,7 @@ def batch(
     \b
     Examples:
       graphreg batch jobs.csv
-      graphreg batch jobs.csv -o results.jsonl --csv summary.csv --report summary.html
+      graphreg batch jobs.csv -o results.jsonl --csv all.csv --report all.html
       graphreg batch jobs.csv --workers 1 --timeout 60 --again
     """
     import json

@@ -45,7 +45,7 @@ def bench(
     ] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(help="Only pairs with names like these, such as 'dragon*,bunny*' (engine, confidence)."),
+        typer.Option(help="Only pairs with names like these, such as '*dragon*,bunny*' (engine, confidence)."),
     ] = None,
     peers: Annotated[
         bool | None,
@@ -68,7 +68,7 @@ def bench(
     Examples:
       graphreg bench all --quick
       graphreg bench accuracy outliers --out results --report results.html
-      graphreg bench engine --starts 2 --pairs 'dragon*'
+      graphreg bench engine --starts 2 --pairs '*dragon*'
     """
     import json
 

@@ -56,7 +56,7 @@ def sequence(
     \b
     Examples:
       graphreg sequence frames/ -o poses.tum
-      graphreg sequence scans/kitti_odometry/dataset/sequences/03 --every 2 --pairs --json
+      graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
       graphreg sequence frames/ --map map.ply --report drive.html
       graphreg sequence frames/ --truth true_poses.kitti --limit 100
     """

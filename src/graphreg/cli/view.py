@@ -66,8 +66,8 @@ def view(
     live = Live(moving, fixed, threads)
     viewer = Viewer(live, samples, write_result, (source.name, target.name), host, port)
     try:
-        _announce(host, viewer.port, browser)
         with contextlib.suppress(KeyboardInterrupt):
+            _announce(host, viewer.port, browser)
             viewer.run()
         typer.echo("ending, after the step that is being taken" if live.moment.state is State.RUNNING else "ended")
     finally:

@@ -47,14 +47,16 @@ def line_chart(
     y_label: str,
     log_y: bool = False,
     marked: bool = True,
+    equal: bool = False,
 ) -> str:
     """Draw up to seven lines into one chart, with axes, marked points and, for several, a legend. Returns SVG text.
 
     series  {name: (x, y)}, as many x as y; points are joined in the order given
     log_y   equal ratios of y, not equal differences, are equally high; all y must be positive
     marked  whether every point is marked, or only the legend
+    equal   a unit is as long along x as along y, as on a map
 
-    Axes begin and end at round numbers. The same input gives the same text.
+    Axes begin and end at round numbers, but for those of a map. The same input gives the same text.
     """
     lines = _checked(series, log_y)
     x_ticks = _even_ticks(np.concatenate([x for x, _ in lines.values()]))
@@ -64,12 +66,17 @@ def line_chart(
     a_row = max(1, int((WIDTH - LEFT - RIGHT) // slot))
     top = 44 + (LINE * math.ceil(len(lines) / a_row) if len(lines) > 1 else 0)
     right, bottom = WIDTH - RIGHT, HEIGHT - BELOW
+    x_ends, y_ends = x_ticks[[0, -1]], y_ticks[[0, -1]]
+    if equal:
+        x_ends, y_ends = _to_scale(x_ends, y_ends, (bottom - top) / (right - LEFT))
+        step = np.diff(_even_ticks(y_ends))[0]
+        x_ticks, y_ticks = _multiples(step, x_ends), _multiples(step, y_ends)
 
     def across(x: ArrayLike) -> Floats:
-        return LEFT + (right - LEFT) * _share(x, x_ticks)
+        return LEFT + (right - LEFT) * _share(x, x_ends)
 
     def down(y: ArrayLike) -> Floats:
-        share = _share(np.log10(y), np.log10(y_ticks)) if log_y else _share(y, y_ticks)
+        share = _share(np.log10(y), np.log10(y_ends)) if log_y else _share(y, y_ends)
         return bottom - (bottom - top) * share
 
     parts = [
@@ -178,8 +185,21 @@ def _log_ticks(values: Floats) -> Floats:
     return np.array([float(f"1e{decade}") for decade in range(*bounds, each)])
 
 
-def _share(values: ArrayLike, ticks: Floats) -> Floats:
-    return np.asarray(np.clip((np.asarray(values) - ticks[0]) / (ticks[-1] - ticks[0]), 0, 1), np.float64)
+def _to_scale(x_ends: Floats, y_ends: Floats, shape: float) -> tuple[Floats, Floats]:
+    """The ends of two axes, those of one moved apart so that the lengths of y and x are in the ratio `shape`."""
+    width = max(np.ptp(x_ends), np.ptp(y_ends) / shape)
+    half = width * np.array([-0.5, 0.5])
+    return x_ends.mean() + half, y_ends.mean() + half * shape
+
+
+def _multiples(step: float, ends: Floats) -> Floats:
+    """Those that lie between the ends."""
+    first, last = math.ceil(ends[0] / step - 1e-6), math.floor(ends[1] / step + 1e-6)
+    return np.asarray(np.arange(first, last + 1) * step, np.float64)
+
+
+def _share(values: ArrayLike, ends: Floats) -> Floats:
+    return np.asarray(np.clip((np.asarray(values) - ends[0]) / (ends[1] - ends[0]), 0, 1), np.float64)
 
 
 def _number(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import json
 import os
+from collections.abc import Sequence
 from html import escape
 from string import Template
 from typing import Any
@@ -16,8 +17,9 @@ from graphreg.errors import InputError
 from graphreg.multiway import Multiway
 from graphreg.poses import transform
 from graphreg.reports.payload import encoded, quantised
+from graphreg.reports.pictures import Coloured
 from graphreg.reports.scenes import drawn, sample_of, standpoint
-from graphreg.reports.shell import part, shell, table, times, verdict, write_page
+from graphreg.reports.shell import embedded, part, shell, table, times, verdict, write_page
 from graphreg.threads import thread_count
 
 SCRIPTS = ("viewer.js", "multiway.js")
@@ -25,6 +27,7 @@ SCRIPTS = ("viewer.js", "multiway.js")
 MOST_POINTS = 300_000
 # Of a turn, from the colour of one scan to that of the next: no two of many come out alike.
 GOLDEN = 0.381966
+PICTURE = (1200, 480)
 # The graph's picture: its sides, and the radius of the circle that scans stand on.
 WIDE, TALL, CIRCLE = 900.0, 580.0, 250.0
 
@@ -49,7 +52,7 @@ def _page(result: Multiway, threads: int) -> str:
     wrong = sum(edge.success and not edge.used for edge in result.edges)
     used = sum(edge.used for edge in result.edges)
     told = [f"{used} pairs in use of {len(result.edges)} that were tried, {wrong} contradicted by the others"]
-    data, shortened = _payload(result, threads)
+    data, scenes, shortened = _scene(result, threads)
     body = Template(part("multiway.html")).substitute(
         how=part("how.html"),
         verdict=verdict(
@@ -63,11 +66,14 @@ def _page(result: Multiway, threads: int) -> str:
             f'<i class="swatch" style="background:{_hex(scan)}"></i>{escape(name)}</label>'
             for scan, name in enumerate(names)
         ),
+        picture=_picture(scenes),
         graph=_drawing(result),
         scans=table(
-            [("", "points", "group", ""), *(_scan_row(result, scan) for scan in range(len(names)))], "Every scan"
+            [("", "points", "group", "outcome"), *(_scan_row(result, scan) for scan in range(len(names)))], "Every scan"
         ),
-        pairs=table([("", "confidence", "overlap", "used", ""), *_pair_rows(result)], "Every pair that was tried"),
+        pairs=table(
+            [("", "confidence", "overlap", "used", "reason"), *_pair_rows(result)], "Every pair that was tried"
+        ),
         times=times(result.timings),
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
     )
@@ -76,8 +82,8 @@ def _page(result: Multiway, threads: int) -> str:
     return shell(title, escape(title), "multiway registration", body, style, map(part, SCRIPTS))
 
 
-def _payload(result: Multiway, threads: int) -> tuple[dict[str, Any], bool]:
-    """What the viewer draws, and whether scans lie nearer to each other in it than they came.
+def _scene(result: Multiway, threads: int) -> tuple[dict[str, Any], tuple[list[Coloured], list[Coloured]], bool]:
+    """What the viewer draws, the same for a picture, and whether scans lie nearer to each other in it than they came.
 
     Lengths are in units of a ball around all scans that are placed; scans are about their own middles.
     """
@@ -96,9 +102,14 @@ def _payload(result: Multiway, threads: int) -> tuple[dict[str, Any], bool]:
     # As they came, scans may be far from each other: then only their turns are as they were.
     squeeze = min(1.0, 1.6 * unit / wide)
     clouds, before, after = [], [], []
+    view = standpoint(samples[main[0]])
+    # To the right, away from us, up.
+    turn = np.stack([view[0], -view[2], view[1]])
+    scenes: tuple[list[Coloured], list[Coloured]] = ([], [])
     for scan, sample in enumerate(samples):
         points = sample.points[: sample.near_surface]
-        low, step, places = quantised((points - sample.centre) / unit)
+        about_centre = (points - sample.centre) / unit
+        low, step, places = quantised(about_centre)
         clouds.append(
             {
                 "points": len(points),
@@ -110,13 +121,25 @@ def _payload(result: Multiway, threads: int) -> tuple[dict[str, Any], bool]:
                 "colour": _colour(scan),
             }
         )
-        before.append({"rotation": [0, 0, 0, 1], "shift": (squeeze * came[scan] / unit).tolist()})
+        colour = np.array(_colour(scan)) / 255
+        came_to = squeeze * came[scan] / unit
+        scenes[0].append(((about_centre + came_to) @ turn.T, colour))
+        before.append({"rotation": [0, 0, 0, 1], "shift": came_to.tolist()})
         # What has no place in the largest group is put out of sight.
         inside = scan in main
         shift = (at[scan] - middle) / unit if inside else np.full(3, 1e3)
+        if inside:
+            scenes[1].append(((about_centre @ result.poses[scan][:3, :3].T + shift) @ turn.T, colour))
         after.append({"rotation": _quaternion(result.poses[scan] if inside else np.eye(4)), "shift": shift.tolist()})
-    view = standpoint(samples[main[0]]).ravel().tolist()
-    return {"clouds": clouds, "before": before, "after": after, "view": view}, squeeze < 1
+    data = {"clouds": clouds, "before": before, "after": after, "view": view.ravel().tolist()}
+    return data, scenes, squeeze < 1
+
+
+def _picture(scenes: Sequence[Sequence[Coloured]]) -> str:
+    """On paper, and where scripts are off: all scans before and after."""
+    from graphreg.reports.pictures import Camera, panels, png
+
+    return embedded(png(panels(scenes, ("before", "after"), Camera(azimuth=0, elevation=0), PICTURE)))
 
 
 def _drawing(result: Multiway) -> str:

@@ -25,6 +25,8 @@ PARTS = Path(__file__).parent / "page"
 LONG_VALUE = 24
 # So many sections or more get a list of contents.
 LEAST_CONTENTS = 4
+# A table of so many columns beside the names of its rows is wide.
+WIDE = 3
 
 Row = tuple[str, ...]
 
@@ -122,13 +124,23 @@ def embedded(png: bytes) -> str:
 
 
 def table(rows: Iterable[Row], caption: str) -> str:
-    """Rows with their name first; one without a name holds those of the columns."""
-    lines = []
+    """Rows with their name first; one without a name holds those of the columns. Wide ones scroll in narrow windows."""
+    lines, wide = [], False
     for name, *cells in rows:
-        head = f'<th scope="row">{escape(name)}</th>' if name else "<td></td>"
-        kind = "<td>{}</td>" if name else '<th scope="col">{}</th>'
-        lines.append("<tr>" + head + "".join(kind.format(escape(cell)) for cell in cells) + "</tr>")
-    return _captioned(lines, caption)
+        wide = wide or len(cells) >= WIDE
+        if name:
+            told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+            lines.append(f'<tr><th scope="row">{escape(name)}</th>{told}</tr>')
+        else:
+            told = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in cells)
+            lines.append(f"<thead><tr><td></td>{told}</tr></thead>")
+    made = _captioned(lines, caption)
+    return scrolling("wide-table", made, caption) if wide else made
+
+
+def scrolling(kind: str, body: str, told: str) -> str:
+    """What scrolls where it finds no room can be reached by keys, and has a name."""
+    return f'<div class="{kind}" tabindex="0" role="region" aria-label="{escape(told)}">{body}</div>'
 
 
 def records(rows: Sequence[Mapping[str, Any]], caption: str, theirs: str = "paper: ") -> str:
@@ -151,11 +163,7 @@ def records(rows: Sequence[Mapping[str, Any]], caption: str, theirs: str = "pape
         cells = "".join(f'<td class="{kinds[name]}">{text}</td>' for name, text in zip(names[1:], others, strict=True))
         lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     lines.append("</tbody>")
-    # What scrolls can be reached by keys, and has a name.
-    return (
-        f'<div class="records" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f"{_captioned(lines, caption)}</div>"
-    )
+    return scrolling("records", _captioned(lines, caption), caption)
 
 
 def times(timings: Mapping[str, float]) -> str:

@@ -24,7 +24,7 @@ from graphreg.metrics import segment_errors, sequence_errors
 from graphreg.poses import inverse
 from graphreg.reports.payload import LEVELS, encoded, levels, quantised
 from graphreg.reports.scenes import LEAST_POINTS, Sample, sample_of, standpoint
-from graphreg.reports.shell import chart, embedded, figures, part, shell, verdict, write_page
+from graphreg.reports.shell import chart, embedded, figures, part, scrolling, shell, verdict, write_page
 from graphreg.sequences import Step, Trajectory, steps_between
 from graphreg.threads import thread_count
 
@@ -130,8 +130,8 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
     ways = ({} if truth is None else {"truth": truth[:, :3, 3]}) | {"found": found.poses[:, :3, 3]}
     if len(steps) > 1:
         lines = {name: (way[:, 0], way[:, 1]) for name, way in ways.items()}
-        drawn = line_chart(lines, "The way, from above", "x", "y", marked=False)
-        yield chart(drawn, "In the frame of the first; each axis has a scale of its own.")
+        drawn = line_chart(lines, "The way, from above", "x", "y", marked=False, equal=True)
+        yield chart(drawn, "In the frame of the first; a unit is as long in both directions.")
     if truth is not None and len(steps) > 1:
         off = np.linalg.norm(ways["found"] - ways["truth"], axis=1)
         drawn = line_chart({"off": (number, off)}, "Error of the position", "frame", "unit of the data", marked=False)
@@ -150,8 +150,9 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
 
 def _frames(steps: Iterable[Step]) -> str:
     rows = [
-        '<tr><th scope="col">frame</th><th scope="col">verdict</th><th scope="col">confidence</th>'
-        '<th scope="col">laid on</th><th scope="col">seconds</th></tr>'
+        '<table id="frames"><caption>What became of each frame</caption>',
+        '<thead><tr><th scope="col">frame</th><th scope="col">verdict</th><th scope="col">confidence</th>'
+        '<th scope="col">laid on</th><th scope="col">seconds</th></tr></thead>',
     ]
     for step in steps:
         laid = f"{step.target}{', by the full search' if step.searched else ''}"
@@ -161,7 +162,7 @@ def _frames(steps: Iterable[Step]) -> str:
             + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
             + "</tr>"
         )
-    return "\n".join(rows)
+    return scrolling("wide-table", "\n".join([*rows, "</table>"]), "What became of each frame")
 
 
 def _chain(found: Trajectory, truth: Floats | None, radius: float) -> tuple[Floats, Any]:

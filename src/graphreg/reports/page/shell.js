@@ -1,6 +1,6 @@
 "use strict";
 
-/* What every page can do: light and dark, and tables that are sorted by a column. */
+/* What every page can do: light and dark, tables that are sorted by a column, and all that is folded on paper too. */
 
 (() => {
   /* Light and dark; what draws with colours of its own hears of it by "dressed" */
@@ -44,4 +44,13 @@
       });
     });
   }
+
+  /* On paper nobody can unfold anything */
+
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((details) => { details.open = true; });
+  });
+  addEventListener("afterprint", () => folded.forEach((details) => { details.open = false; }));
 })();

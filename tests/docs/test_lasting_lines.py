@@ -1,0 +1,192 @@
+"""The command lines of README, docs and --help that stay, download or measure for minutes.
+
+A viewer is opened and ended by Ctrl-C. A download comes from a server on this machine. A measurement that ends in
+seconds is run; a longer one is begun as it stands and ended by Ctrl-C, and all that it would do is planned.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import graphreg
+from drawn import scanned
+from graphreg.bench import EXPERIMENTS, runner
+from graphreg.bench.tables import write_table
+from graphreg.cli import app
+from graphreg.datasets import stanford
+from graphreg.datasets.catalogue import DATASETS
+from graphreg.errors import MissingExtraError
+from snippets import BENCH, GET, VIEW, environment, lines_in_text, lines_of_shell
+
+VIEWED, GOT, MEASURED = ([line for line in lines_of_shell() if line.startswith(what)] for what in (VIEW, GET, BENCH))
+PAGE = f"{BENCH} page"
+PAGES = [line for line in MEASURED if line.startswith(PAGE)]
+QUICK = [line for line in MEASURED if "--quick" in line and not line.startswith(f"{BENCH} all")]
+LONG = [line for line in MEASURED if line not in (*PAGES, *QUICK)]
+PLANNED = sorted({line for line in (*MEASURED, *lines_in_text(BENCH)) if not line.startswith((PAGE, f"{BENCH} NAME"))})
+# Of one method, the first run in each cell of the tables.
+LESS = ["--budget", "0", "--methods", "graphreg"]
+
+
+def test_there_are_lines_of_each_kind() -> None:
+    assert all((VIEWED, GOT, PAGES, QUICK, LONG))
+
+
+# ---------------------------------------------------------------------------------------------------------- viewing
+
+
+@pytest.mark.skipif(find_spec("viser") is None, reason="viser is not installed: pip install 'graphreg[view]'")
+@pytest.mark.parametrize("line", VIEWED)
+def test_a_viewer_shows_a_page_until_ctrl_c(line: str, tmp_path: Path) -> None:
+    words = shlex.split(line)
+    scans = words[2:4]
+    for name, points in zip(scans, (scanned("hare")[::2], scanned("hare")[1::2]), strict=True):
+        if name.endswith(".laz"):
+            pytest.importorskip("laspy")
+        graphreg.write(tmp_path / name, points)
+    # Whichever port is named, another program may have it.
+    with begun([*words, "--port", "0"], tmp_path) as running:
+        try:
+            assert running.stdout is not None
+            said = running.stdout.readline()
+            with urllib.request.urlopen(said.split()[1], timeout=600) as answer:
+                assert b"<html" in answer.read().lower()
+        finally:
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=600)
+    assert running.returncode == 0, out + err
+    assert err == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(scans)
+
+
+def begun(words: list[str], folder: Path) -> subprocess.Popen[str]:
+    variables = environment() | {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(words, cwd=folder, env=variables, text=True, **pipes)
+
+
+# ------------------------------------------------------------------------------------------------------ downloading
+
+# The command, with the archives of a data set at another address, and small.
+PROGRAM = """
+import sys
+from dataclasses import replace
+from graphreg.cli import main
+from graphreg.datasets.catalogue import DATASETS
+from graphreg.errors import MissingExtraError
+shop, name = sys.argv.pop(1), sys.argv[3]
+archives = [replace(one, url=f"{shop}/{one.name}", checksum=None) for one in DATASETS[name].archives]
+DATASETS[name] = replace(DATASETS[name], archives=tuple(archives))
+main()
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[str]:
+    """The address of a server with the bunny, of which there are two scans of few points."""
+    held = tmp_path / "held"
+    data = held / "bunny" / "data"
+    data.mkdir(parents=True)
+    for name in ("bun000", "bun045"):
+        graphreg.write(data / f"{name}.ply", scanned("hare"))
+    (data / "bun.conf").write_text("bmesh bun000.ply 0 0 0 0 0 0 1\nbmesh bun045.ply 0 0 0 0 0 0 1\n")
+    with tarfile.open(held / DATASETS["stanford_bunny"].archives[0].name, "w:gz") as archive:
+        archive.add(held / "bunny", "bunny")
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *arguments: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(held))) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("line", GOT)
+def test_what_is_downloaded_can_be_loaded(line: str, shop: str, tmp_path: Path) -> None:
+    words = shlex.split(line)
+    assert words[:4] == ["graphreg", "data", "get", "stanford_bunny"], "the server has nothing else"
+    with begun([sys.executable, "-c", PROGRAM, shop, *words[1:]], tmp_path) as running:
+        out, err = running.communicate(timeout=600)
+    assert running.returncode == 0, out + err
+    folder = tmp_path / words[words.index("--folder") + 1]
+    assert [len(scan.read()) for scan in stanford.scans(folder / "stanford_bunny")] == [len(scanned("hare"))] * 2
+
+
+# -------------------------------------------------------------------------------------------------------- measuring
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("measured")
+
+
+@pytest.mark.parametrize("line", [*QUICK, *PAGES])
+def test_a_quick_measurement_and_its_page(line: str, results: Path) -> None:
+    words = shlex.split(line)
+    if line in PAGES and not (results / "results").exists():
+        pytest.skip("nothing was measured before")
+    with begun([*words, *(LESS if line in QUICK else ())], results) as running:
+        out, err = running.communicate(timeout=600)
+    assert running.returncode == 0, out + err
+    page = results / words[words.index("--report") + 1]
+    assert "</html>" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("line", LONG)
+def test_a_long_measurement_begins_and_ctrl_c_keeps_what_is_done(line: str, tmp_path: Path) -> None:
+    with begun(shlex.split(line), tmp_path) as running:
+        while running.poll() is None and not runs_in(tmp_path / "results"):
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=600)
+    assert running.returncode == 130, out + err
+    assert "stopped; the same command without --fresh goes on where it was" in err
+    assert "Traceback" not in err
+    assert runs_in(tmp_path / "results")
+
+
+def runs_in(folder: Path) -> int:
+    return sum(text.count('{"job"') for path in folder.glob("*.runs.jsonl") for text in [path.read_text()])
+
+
+@pytest.mark.parametrize("line", PLANNED)
+def test_all_that_is_to_be_measured_is_planned(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line also of sentences and tables: its experiments and options are known, and there is something to do."""
+    planned = []
+
+    def plan(name: str, out: Path, data: Path | None, options: dict[str, Any], quick: bool, *others: Any) -> list[Path]:
+        module = import_module(f"graphreg.bench.{name}")
+        jobs = module.jobs(data, quick=quick, **options)
+        assert jobs
+        planned.append(name)
+        return [write_table(out, name, module.TITLE, [], [{"jobs": len(jobs)}], None, {})]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRAPHREG_DATA", raising=False)
+    monkeypatch.setattr(runner, "run_experiment", plan)
+    done = CliRunner().invoke(app, shlex.split(line)[1:])
+    if isinstance(done.exception, MissingExtraError):
+        pytest.skip(str(done.exception))
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert planned == [name for name in EXPERIMENTS if name in planned]
+    assert planned
