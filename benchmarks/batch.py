@@ -139,7 +139,7 @@ def run_alone(table: Path, cache: Path, part: int, parts: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "none.jsonl")
         plan = Plan(jobs, store, cache, register)
-        while (task := plan.next_task()) is not None:
+        while (task := plan.next_task(0)) is not None:
             assert isinstance(task, Register), "all clouds are in the cache"
             tasks.append(task)
             plan.take(task, Ended({"success": True, "reason": ""}, None, 1, 0.0))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -55,11 +56,11 @@ def test_poisoned_jobs_harm_no_worker_of_the_cluster(cluster: Any, jobs: list[di
     before = {worker.pid for worker in cluster.workers.values()}
     out, address = tmp_path / "results.jsonl", cluster.scheduler_address
     found = graphreg.batch([{**jobs[0], "poison": "exit"}, *jobs[1:]], out, dask=address, retries=0, run=harmful)
-    assert next(iter(found)).reason == "its worker left with status 7"
+    assert next(iter(found)).reason == f"its worker left with status 7, on {gethostname()}"
     assert (found.set_aside, found.registered + found.not_registered) == (1, 5)
     # Its clouds are prepared by now.
     (hanging,) = graphreg.batch([{**jobs[0], "poison": "hang"}], out, dask=address, timeout=0.5, retries=1, run=harmful)
-    assert (hanging.reason, hanging.attempts) == ("took longer than 0.5 s", 2)
+    assert (hanging.reason, hanging.attempts) == (f"took longer than 0.5 s, on {gethostname()}", 2)
     assert {worker.pid for worker in cluster.workers.values()} == before
 
 
@@ -121,7 +122,7 @@ def test_a_cluster_that_is_lost_is_told(jobs: list[dict[str, Any]], tmp_path: Pa
                 short.close()
 
         out = tmp_path / "results.jsonl"
-        with pytest.raises(ConnectionError, match="is lost; the same batch goes on where it was"):
+        with pytest.raises(ConnectionError, match="is lost; started again, the same batch goes on"):
             graphreg.batch(jobs, out, dask=short.scheduler_address, progress=close)
     assert len(keys_in(out)) >= 2
 

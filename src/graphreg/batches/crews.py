@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import graphreg
 from graphreg.batches.workers import Ended, Workers
 from graphreg.errors import InputError, MissingExtraError
 
@@ -19,19 +22,21 @@ from graphreg.errors import InputError, MissingExtraError
 AHEAD = 3
 ASKED_EVERY = 5.0
 LONGEST_ANSWER = 30.0
+GOES_ON = "started again, the same batch goes on where it was"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Crew:
     """Some workers.
 
-    slots   how many tasks they can have at a time
-    submit  takes a task and gives a future
+    slots   of each of them how many tasks it can have at a time
+    submit  takes a task and who should do it, and gives a future
     ended   how the task of a future that is done ended
     """
 
-    slots: Callable[[], int]
-    submit: Callable[[Callable[[], Any]], Any]
+    slots: Callable[[], Mapping[Hashable, int]]
+    submit: Callable[[Callable[[], Any], Hashable], Any]
     ended: Callable[[Any], Ended]
 
 
@@ -39,16 +44,18 @@ class Crew:
 def pool(count: int, timeout: float, retries: int) -> Iterator[Crew]:
     """Workers on this machine. Whatever happens, none is left when the block is left."""
     workers = Workers()
-    threads = ThreadPoolExecutor(count)
+    threads: dict[Hashable, ThreadPoolExecutor] = {number: ThreadPoolExecutor(1) for number in range(count)}
+    slots = dict.fromkeys(threads, 1)
     try:
         yield Crew(
-            lambda: count,
-            lambda task: threads.submit(workers.do, task, timeout, retries),
+            lambda: slots,
+            lambda task, who: threads[who].submit(workers.do, task, timeout, retries),
             lambda future: cast(Ended, future.result()),
         )
     finally:
         workers.stop()
-        threads.shutdown(cancel_futures=True)
+        for thread in threads.values():
+            thread.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -56,6 +63,8 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
     """Workers on a Dask cluster: each of its threads has a process of ours, so that a task takes no Dask worker along
     when it dies. These processes stay with Dask's, ready for the next batch."""
     try:
+        import asyncio
+
         from distributed import CancelledError, Client, KilledWorker
     except ImportError as problem:
         raise MissingExtraError("a Dask cluster", "dask") from problem
@@ -63,13 +72,30 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         client = Client(address, timeout=LONGEST_ANSWER, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise InputError(f"dask: no scheduler answers at {address}: {problem}") from problem
-    asked, threads = -ASKED_EVERY, 0
+    lost = CancelledError, OSError, asyncio.TimeoutError
+    is_lost = f"the cluster at {address} is lost; {GOES_ON}"
+    asked, known = -ASKED_EVERY, cast(Mapping[Hashable, int], {None: AHEAD})
 
-    def slots() -> int:
-        nonlocal asked, threads
+    def slots() -> Mapping[Hashable, int]:
+        nonlocal asked, known
         if time.monotonic() - asked >= ASKED_EVERY:
-            asked, threads = time.monotonic(), sum(client.nthreads().values())
-        return AHEAD * max(threads, 1)
+            first, asked = asked < 0, time.monotonic()
+            try:
+                threads = client.sync(client.scheduler.ncores, callback_timeout=LONGEST_ANSWER)
+            except lost as problem:
+                raise ConnectionError(is_lost) from problem
+            if not threads and (first or None not in known):
+                _log.warning("graphreg: no workers at %s; waiting for some", address)
+            elif threads and None in known and not first:
+                _log.warning("graphreg: %d workers at %s", len(threads), address)
+            # A cluster that starts workers for its tasks must have some before it has workers.
+            known = {worker: AHEAD * count for worker, count in threads.items()} or {None: AHEAD}
+        return known
+
+    def submit(task: Callable[[], Any], who: Hashable) -> Any:
+        # The scheduler gives it to another where this one is gone, or busy while others are idle.
+        where = {} if who is None else {"workers": [who], "allow_other_workers": True}
+        return client.submit(_in_dask, task, timeout, retries, graphreg.__version__, pure=False, **where)
 
     def ended(future: Any) -> Ended:
         try:
@@ -77,11 +103,13 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         except KilledWorker as problem:
             died = problem.allowed_failures + 1
             return Ended(None, f"{died} Dask workers died while they did it", died, 0.0)
-        except (CancelledError, OSError) as problem:
-            raise ConnectionError(f"the cluster at {address} is lost; the same batch goes on where it was") from problem
+        except lost as problem:
+            raise ConnectionError(is_lost) from problem
+        except Exception as problem:  # of what we run there: it catches all that tasks do
+            raise ConnectionError(f"a worker of {address} cannot be used: {problem}; {GOES_ON}") from problem
 
     with client:
-        yield Crew(slots, lambda task: client.submit(_in_dask, task, timeout, retries, pure=False), ended)
+        yield Crew(slots, submit, ended)
 
 
 def usual_count() -> int:
@@ -94,5 +122,12 @@ _HERE = Workers()
 atexit.register(_HERE.stop)
 
 
-def _in_dask(task: Callable[[], Any], timeout: float, retries: int) -> Ended:
-    return _HERE.do(task, timeout, retries)
+def _in_dask(task: Callable[[], Any], timeout: float, retries: int, version: str) -> Ended:
+    here = socket.gethostname()
+    if graphreg.__version__ != version:
+        raise RuntimeError(f"{here} has graphreg {graphreg.__version__}, and the batch was begun with {version}")
+    try:
+        ended = _HERE.do(task, timeout, retries)
+    except OSError as problem:
+        raise RuntimeError(f"{here}: {problem}") from problem
+    return ended if ended.problem is None else replace(ended, problem=f"{ended.problem}, on {here}")

@@ -93,7 +93,7 @@ def batch(
                 again=again,
                 progress=lambda now: show(now.done, now.jobs, now.rate),
             )
-    except (KeyboardInterrupt, ConnectionError):
+    except KeyboardInterrupt:
         note(f"graphreg: stopped; what is done is in {place}, and the same command goes on from there")
         raise
     if csv is not None:
