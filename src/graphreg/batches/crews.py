@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import pickle
 import socket
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import graphreg
 from graphreg.batches.workers import Ended, Workers
@@ -68,13 +70,20 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         from distributed import CancelledError, Client, KilledWorker
     except ImportError as problem:
         raise MissingExtraError("a Dask cluster", "dask") from problem
+    _check_address(address)
     try:
         client = Client(address, timeout=LONGEST_ANSWER, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise InputError(f"dask: no scheduler answers at {address}: {problem}") from problem
-    lost = CancelledError, OSError, asyncio.TimeoutError
-    is_lost = f"the cluster at {address} is lost; {GOES_ON}"
+    slow = TimeoutError, asyncio.TimeoutError
+    lost = CancelledError, OSError, *slow
+    in_dask = _shipped()
     asked, known = -ASKED_EVERY, cast(Mapping[Hashable, int], {None: AHEAD})
+
+    def is_lost() -> ConnectionError:
+        # Of a scheduler that is gone Dask would tell pages, and a sentence is enough.
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        return ConnectionError(f"the cluster at {address} is lost; {GOES_ON}")
 
     def slots() -> Mapping[Hashable, int]:
         nonlocal asked, known
@@ -83,11 +92,11 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
             try:
                 threads = client.sync(client.scheduler.ncores, callback_timeout=LONGEST_ANSWER)
             except lost as problem:
-                raise ConnectionError(is_lost) from problem
+                raise is_lost() from problem
             if not threads and (first or None not in known):
                 _log.warning("graphreg: no workers at %s; waiting for some", address)
             elif threads and None in known and not first:
-                _log.warning("graphreg: %d workers at %s", len(threads), address)
+                _log.warning("graphreg: %d worker%s at %s", len(threads), "s" * (len(threads) > 1), address)
             # A cluster that starts workers for its tasks must have some before it has workers.
             known = {worker: AHEAD * count for worker, count in threads.items()} or {None: AHEAD}
         return known
@@ -95,21 +104,45 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
     def submit(task: Callable[[], Any], who: Hashable) -> Any:
         # The scheduler gives it to another where this one is gone, or busy while others are idle.
         where = {} if who is None else {"workers": [who], "allow_other_workers": True}
-        return client.submit(_in_dask, task, timeout, retries, graphreg.__version__, pure=False, **where)
+        return client.submit(in_dask, pickle.dumps(task), timeout, retries, graphreg.__version__, pure=False, **where)
 
     def ended(future: Any) -> Ended:
         try:
-            return cast(Ended, future.result())
+            while True:
+                try:
+                    return cast(Ended, future.result(timeout=ASKED_EVERY))
+                except slow:  # it went down with its worker, and is made again by the next that comes
+                    slots()
         except KilledWorker as problem:
             died = problem.allowed_failures + 1
             return Ended(None, f"{died} Dask workers died while they did it", died, 0.0)
         except lost as problem:
-            raise ConnectionError(is_lost) from problem
+            raise is_lost() from problem
         except Exception as problem:  # of what we run there: it catches all that tasks do
             raise ConnectionError(f"a worker of {address} cannot be used: {problem}; {GOES_ON}") from problem
 
     with client:
         yield Crew(slots, submit, ended)
+
+
+def _check_address(address: str) -> None:
+    """Refuse what would keep a client waiting without end: no address at all, and servers of another kind."""
+    parts = urlsplit(address)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if parts.scheme not in ("tcp", "tls") or not host or not port:
+        raise InputError(f"dask: expected an address such as tcp://host:8786, got {address!r}")
+    if parts.scheme == "tls":
+        return
+    try:
+        with socket.create_connection((host, port), LONGEST_ANSWER) as line:
+            line.recv(1)  # a scheduler speaks first
+    except TimeoutError as problem:
+        raise InputError(f"dask: what is at {address} does not speak as a Dask scheduler does") from problem
+    except OSError:
+        pass  # it may be about to start: the client tries for a while, and then says so
 
 
 def usual_count() -> int:
@@ -122,12 +155,33 @@ _HERE = Workers()
 atexit.register(_HERE.stop)
 
 
-def _in_dask(task: Callable[[], Any], timeout: float, retries: int, version: str) -> Ended:
+def _shipped() -> Callable[..., Ended]:
+    """What a Dask worker does. It is sent with its code, not by its name: what a worker lacks kills it otherwise."""
+
+    def in_dask(task: bytes, timeout: float, retries: int, version: str) -> Ended:
+        import socket
+
+        here = socket.gethostname()
+        try:
+            import graphreg
+
+            there = graphreg.__version__
+        except ImportError as problem:
+            raise RuntimeError(f"on {here}, {problem}") from problem
+        if there != version:
+            raise RuntimeError(f"{here} has graphreg {there}, and the batch was begun with {version}")
+        from graphreg.batches.crews import done_here
+
+        return done_here(task, timeout, retries)
+
+    return in_dask
+
+
+def done_here(task: bytes, timeout: float, retries: int) -> Ended:
+    """Do a task by a process of this one, which is a Dask worker."""
     here = socket.gethostname()
-    if graphreg.__version__ != version:
-        raise RuntimeError(f"{here} has graphreg {graphreg.__version__}, and the batch was begun with {version}")
     try:
-        ended = _HERE.do(task, timeout, retries)
+        ended = _HERE.do(pickle.loads(task), timeout, retries)
     except OSError as problem:
-        raise RuntimeError(f"{here}: {problem}") from problem
+        raise RuntimeError(f"on {here}, {problem}") from problem
     return ended if ended.problem is None else replace(ended, problem=f"{ended.problem}, on {here}")
