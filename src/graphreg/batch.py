@@ -103,7 +103,8 @@ def batch(
     progress  called with the state of things, a `Batch`, after each job, and every few seconds
 
     Results depend on the files' contents and the settings alone, not on who does what when. A job that fails is a
-    record that says why; only bad jobs, a bad `out` or a cluster that cannot be reached are errors.
+    record that says why; only bad jobs, a bad `out` or a cluster that is not there, is lost or has another graphreg are
+    errors. A cluster without workers is waited for, which is logged as a warning.
     """
     # What starts processes: `import graphreg` need not wait for it.
     from graphreg.batches.crews import cluster, pool, usual_count
@@ -136,15 +137,27 @@ def _worked_off(plan: Plan, crew: Crew) -> Iterator[None]:
     running: dict[Any, tuple[Task, Hashable]] = {}
     busy: Counter[Hashable] = Counter()
     done: SimpleQueue[Any] = SimpleQueue()
+
+    def begin(task: Task, who: Hashable) -> None:
+        future = crew.submit(task, who)
+        running[future] = task, who
+        busy[who] += 1
+        future.add_done_callback(done.put)
+
+    def end(future: Any) -> Task:
+        task, who = running.pop(future)
+        busy[who] -= 1
+        return task
+
     while True:
-        for who in _free(crew.slots(), busy):
+        slots = crew.slots()
+        for future in crew.stranded(running):
+            begin(end(future), None)
+        for who in _free(slots, busy):
             task = plan.next_task(who)
             if task is None:
                 break
-            future = crew.submit(task, who)
-            running[future] = task, who
-            busy[who] += 1
-            future.add_done_callback(done.put)
+            begin(task, who)
         yield
         if not running:
             return
@@ -152,9 +165,13 @@ def _worked_off(plan: Plan, crew: Crew) -> Iterator[None]:
             future = done.get(timeout=LOOKED_EVERY)
         except Empty:
             continue
-        task, who = running.pop(future)
-        busy[who] -= 1
-        plan.take(task, crew.ended(future))
+        if future not in running:
+            continue
+        ended = crew.ended(future)
+        if ended is None:
+            begin(end(future), None)
+        else:
+            plan.take(end(future), ended)
 
 
 def _free(slots: Mapping[Hashable, int], busy: Mapping[Hashable, int]) -> Iterator[Hashable]:
@@ -164,6 +181,8 @@ def _free(slots: Mapping[Hashable, int], busy: Mapping[Hashable, int]) -> Iterat
 
 
 def _check(workers: Any, timeout: Any, retries: Any, run: Any) -> None:
+    if os.name != "posix":
+        raise InputError("batch: its workers need Linux or macOS; on Windows it runs within WSL")
     if workers is not None and not (isinstance(workers, int) and workers > 0):
         raise InputError(f"workers: expected a positive whole number, got {workers!r}")
     if not (isinstance(timeout, (int, float)) and 0 < timeout < math.inf):

@@ -204,3 +204,21 @@ def test_without_dask_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(graphreg.MissingExtraError, match="pip install 'graphreg\\[dask\\]'"):
         graphreg.batch(jobs, tmp_path / "results.jsonl", dask="tcp://127.0.0.1:9")
+
+
+def test_the_only_worker_is_killed_and_the_next_one_does_what_was_meant_for_it(
+    jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphreg.batches.crews.ASKED_EVERY", 0.5)
+    monkeypatch.setattr(sys.modules["graphreg.batch"], "LOOKED_EVERY", 0.5)
+    killed: list[int] = []
+    with dask(1) as cluster:
+
+        def kill(now: Any) -> None:
+            if now.done == 2 and not killed:
+                killed.append(next(iter(cluster.workers.values())).pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        found = graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address, progress=kill)
+    assert killed
+    assert [timeless(record) for record in found] == alone

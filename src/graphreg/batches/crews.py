@@ -8,7 +8,7 @@ import os
 import pickle
 import socket
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ AHEAD = 3
 ASKED_EVERY = 5.0
 LONGEST_ANSWER = 30.0
 GOES_ON = "started again, the same batch goes on where it was"
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("graphreg")
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,15 @@ class Crew:
     """Some workers.
 
     slots   of each of them how many tasks it can have at a time
-    submit  takes a task and who should do it, and gives a future
-    ended   how the task of a future that is done ended
+    submit  takes a task and who should do it, None being anyone, and gives a future
+    stranded  of futures, with their tasks and who has them, those that nobody will do any more
+    ended   how the task of a future that is done ended; None where that is lost, and it is to be done again
     """
 
     slots: Callable[[], Mapping[Hashable, int]]
     submit: Callable[[Callable[[], Any], Hashable], Any]
-    ended: Callable[[Any], Ended]
+    stranded: Callable[[Mapping[Any, tuple[Any, Hashable]]], Sequence[Any]]
+    ended: Callable[[Any], Ended | None]
 
 
 @contextmanager
@@ -52,6 +54,7 @@ def pool(count: int, timeout: float, retries: int) -> Iterator[Crew]:
         yield Crew(
             lambda: slots,
             lambda task, who: threads[who].submit(workers.do, task, timeout, retries),
+            lambda running: (),
             lambda future: cast(Ended, future.result()),
         )
     finally:
@@ -77,7 +80,7 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         raise InputError(f"dask: no scheduler answers at {address}: {problem}") from problem
     slow = TimeoutError, asyncio.TimeoutError
     lost = CancelledError, OSError, *slow
-    in_dask = _shipped()
+    in_dask, left = _shipped(), frozenset[Hashable]()
     asked, known = -ASKED_EVERY, cast(Mapping[Hashable, int], {None: AHEAD})
 
     def is_lost() -> ConnectionError:
@@ -86,7 +89,7 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         return ConnectionError(f"the cluster at {address} is lost; {GOES_ON}")
 
     def slots() -> Mapping[Hashable, int]:
-        nonlocal asked, known
+        nonlocal asked, known, left
         if time.monotonic() - asked >= ASKED_EVERY:
             first, asked = asked < 0, time.monotonic()
             try:
@@ -97,6 +100,7 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
                 _log.warning("graphreg: no workers at %s; waiting for some", address)
             elif threads and None in known and not first:
                 _log.warning("graphreg: %d worker%s at %s", len(threads), "s" * (len(threads) > 1), address)
+            left |= known.keys() - threads.keys() - {None}
             # A cluster that starts workers for its tasks must have some before it has workers.
             known = {worker: AHEAD * count for worker, count in threads.items()} or {None: AHEAD}
         return known
@@ -106,13 +110,21 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         where = {} if who is None else {"workers": [who], "allow_other_workers": True}
         return client.submit(in_dask, pickle.dumps(task), timeout, retries, graphreg.__version__, pure=False, **where)
 
-    def ended(future: Any) -> Ended:
+    def stranded(running: Mapping[Any, tuple[Any, Hashable]]) -> Sequence[Any]:
+        nonlocal left
+        # Where the last worker went, Dask keeps what was meant for it until that one comes back, which it never does.
+        found = [future for future, (_, who) in running.items() if who in left and not future.done()]
+        left = frozenset()
+        for future in found:
+            future.cancel()
+        return found
+
+    def ended(future: Any) -> Ended | None:
         try:
-            while True:
-                try:
-                    return cast(Ended, future.result(timeout=ASKED_EVERY))
-                except slow:  # it went down with its worker, and is made again by the next that comes
-                    slots()
+            return cast(Ended, future.result(timeout=ASKED_EVERY))
+        except slow:  # it went down with its worker
+            future.cancel()
+            return None
         except KilledWorker as problem:
             died = problem.allowed_failures + 1
             return Ended(None, f"{died} Dask workers died while they did it", died, 0.0)
@@ -122,7 +134,7 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
             raise ConnectionError(f"a worker of {address} cannot be used: {problem}; {GOES_ON}") from problem
 
     with client:
-        yield Crew(slots, submit, ended)
+        yield Crew(slots, submit, stranded, ended)
 
 
 def _check_address(address: str) -> None:
