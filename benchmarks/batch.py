@@ -139,12 +139,13 @@ def run_alone(table: Path, cache: Path, part: int, parts: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "none.jsonl")
         plan = Plan(jobs, store, cache, register)
-        while (task := plan.next_task()) is not None:
+        while (task := plan.next_task(0)) is not None:
             assert isinstance(task, Register), "all clouds are in the cache"
             tasks.append(task)
             plan.take(task, Ended({"success": True, "reason": ""}, None, 1, 0.0))
         store.close()
-    mine = tasks[part::parts]
+    # In blocks, as a batch deals them out: neighbours share clouds.
+    mine = tasks[len(tasks) * part // parts : len(tasks) * (part + 1) // parts]
     warm = WARM // parts
     for task in mine[:warm]:
         task()
@@ -176,7 +177,7 @@ def rate_alone(table: Path, cache: Path, processes: int) -> float:
     return sum(float(process.communicate()[0]) for process in running)
 
 
-def rate_of_batch(table: Path, out: Path, cache: Path, workers: int) -> tuple[float, float]:
+def rate_of_batch(jobs: Any, out: Path, cache: Path, workers: int, **how: Any) -> tuple[float, float]:
     """Jobs a second of a batch, once its workers have started; and the share of the time that they were at work."""
     times: list[float] = []
 
@@ -184,7 +185,7 @@ def rate_of_batch(table: Path, out: Path, cache: Path, workers: int) -> tuple[fl
         times.extend([time.perf_counter()] * (now.done - len(times)))
 
     out.unlink(missing_ok=True)
-    batch(table, out, cache=cache, progress=note, workers=workers)
+    batch(jobs, out, cache=cache, progress=note, workers=workers, **how)
     wall = times[-1] - times[WARM - 1]
     worked = sum(json.loads(line)["seconds"] for line in out.read_bytes().splitlines()[WARM:])
     return (len(times) - WARM) / wall, worked / (workers * wall)

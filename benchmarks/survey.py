@@ -102,7 +102,7 @@ def directed(folder: Path, count: int) -> float:
     began = time.process_time()
     with closing(Store(folder / "directed.jsonl")) as store:
         plan = Plan(jobs, store, folder / "none", register)
-        while (task := plan.next_task()) is not None:
+        while (task := plan.next_task(0)) is not None:
             value: Any = (task.path, None) if isinstance(task, Prepare) else given
             plan.take(task, Ended(value, None, 1, 0.0))
     return count / (time.process_time() - began)

@@ -33,6 +33,18 @@ def pairs_of(folder: Path, names: list[str]) -> list[dict[str, Any]]:
     return [{"source": folder / a, "target": folder / b} for a in names for b in names if a != b]
 
 
+def write_table(folder: Path, jobs: list[dict[str, Any]]) -> Path:
+    """Jobs as a file, for other processes."""
+    table = folder / "jobs.csv"
+    table.write_text("source,target\n" + "".join(f"{job['source']},{job['target']}\n" for job in jobs))
+    return table
+
+
+def found_by(jobs: list[dict[str, Any]], out: Path, **how: Any) -> list[str]:
+    """What a batch finds, but for times."""
+    return [timeless(record) for record in graphreg.batch(jobs, out, **how)]
+
+
 def harmful(source: Any, target: Any, *, poison: str = "", mark: str = "", **how: Any) -> graphreg.Result:
     """Registers, but for jobs that are poisoned.
 

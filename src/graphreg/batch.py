@@ -10,11 +10,12 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from graphreg.batches.jobs import as_jobs, check_settings
@@ -27,6 +28,9 @@ from graphreg.registration import Result, register
 
 if TYPE_CHECKING:
     from graphreg.batches.crews import Crew
+
+# So often, in seconds, workers that come and go are noticed while no task ends.
+LOOKED_EVERY = 5.0
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,11 @@ def batch(
     retries   how often a job whose worker died or took too long is begun again before it is set aside
     again     try again what was set aside in an earlier run
     run       what is done with each pair: a function that takes what `register` does and can be imported
-    progress  called with the state of things, a `Batch`, after each job
+    progress  called with the state of things, a `Batch`, after each job, and every few seconds
 
     Results depend on the files' contents and the settings alone, not on who does what when. A job that fails is a
-    record that says why; only bad jobs, a bad `out` or a cluster that cannot be reached are errors.
+    record that says why; only bad jobs, a bad `out` or a cluster that is not there, is lost or has another graphreg are
+    errors. A cluster without workers is waited for, which is logged as a warning.
     """
     # What starts processes: `import graphreg` need not wait for it.
     from graphreg.batches.crews import cluster, pool, usual_count
@@ -128,22 +133,56 @@ def batch(
 
 
 def _worked_off(plan: Plan, crew: Crew) -> Iterator[None]:
-    """Keep the crew busy until nothing is left to do; a step whenever a task has ended."""
-    running: dict[Any, Task] = {}
+    """Keep the crew busy until nothing is left to do; a step whenever a task has ended, or none for some seconds."""
+    running: dict[Any, tuple[Task, Hashable]] = {}
+    busy: Counter[Hashable] = Counter()
     done: SimpleQueue[Any] = SimpleQueue()
+
+    def begin(task: Task, who: Hashable) -> None:
+        future = crew.submit(task, who)
+        running[future] = task, who
+        busy[who] += 1
+        future.add_done_callback(done.put)
+
+    def end(future: Any) -> Task:
+        task, who = running.pop(future)
+        busy[who] -= 1
+        return task
+
     while True:
-        while len(running) < crew.slots() and (task := plan.next_task()) is not None:
-            future = crew.submit(task)
-            running[future] = task
-            future.add_done_callback(done.put)
+        slots = crew.slots()
+        for future in crew.stranded(running):
+            begin(end(future), None)
+        for who in _free(slots, busy):
+            task = plan.next_task(who)
+            if task is None:
+                break
+            begin(task, who)
         yield
         if not running:
             return
-        future = done.get()
-        plan.take(running.pop(future), crew.ended(future))
+        try:
+            future = done.get(timeout=LOOKED_EVERY)
+        except Empty:
+            continue
+        if future not in running:
+            continue
+        ended = crew.ended(future)
+        if ended is None:
+            begin(end(future), None)
+        else:
+            plan.take(end(future), ended)
+
+
+def _free(slots: Mapping[Hashable, int], busy: Mapping[Hashable, int]) -> Iterator[Hashable]:
+    """Who can have a task more; those first that have the fewest."""
+    for level in range(max(slots.values())):
+        yield from (who for who, most in slots.items() if busy[who] <= level < most)
 
 
 def _check(workers: Any, timeout: Any, retries: Any, run: Any) -> None:
+    if os.name != "posix":
+        raise InputError("batch: its workers need Linux or macOS; on Windows it runs within WSL")
     if workers is not None and not (isinstance(workers, int) and workers > 0):
         raise InputError(f"workers: expected a positive whole number, got {workers!r}")
     if not (isinstance(timeout, (int, float)) and 0 < timeout < math.inf):

@@ -14,25 +14,11 @@ import numpy as np
 import pytest
 
 import graphreg
-from batched import harmful, keys_in, pairs_of, timeless, write_scans
+from batched import harmful, keys_in, pairs_of, timeless, write_scans, write_table
 from graphreg import InputError
 from graphreg.registration import Result
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("scans")
-
-
-@pytest.fixture(scope="module")
-def jobs(folder: Path) -> list[dict[str, Any]]:
-    return pairs_of(folder, write_scans(folder, 4))
-
-
-@pytest.fixture(scope="module")
-def alone(folder: Path, jobs: list[dict[str, Any]]) -> list[str]:
-    """What one worker finds."""
-    return [timeless(record) for record in graphreg.batch(jobs, folder / "alone.jsonl", workers=1)]
+SCANS = 4
 
 
 def test_two_workers_find_what_one_finds_in_the_order_of_the_jobs(
@@ -177,8 +163,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_nothing_is_done_twice(
     """Workers and the one who directs them; what is in the store stays there, byte for byte."""
     rng = np.random.default_rng(0)
     out = tmp_path / "results.jsonl"
-    table = tmp_path / "jobs.csv"
-    table.write_text("source,target\n" + "".join(f"{job['source']},{job['target']}\n" for job in jobs))
+    table = write_table(tmp_path, jobs)
     script = "import graphreg, sys; graphreg.batch(sys.argv[1], sys.argv[2], workers=2, retries=20)"
     command = [sys.executable, "-c", script, str(table), str(out)]
     kept = b""

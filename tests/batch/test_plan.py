@@ -41,16 +41,17 @@ def worked_off(plan: Plan, at_once: int, do: Callable[[Task], Ended] = found, se
     """The tasks in the order they were begun, when so many run at once and end in any order."""
     rng = np.random.default_rng(seed)
     begun: list[Task] = []
-    running: list[Task] = []
+    running: dict[int, Task] = {}
     while True:
-        while len(running) < at_once and (task := plan.next_task()) is not None:
-            begun.append(task)
-            running.append(task)
+        for worker in set(range(at_once)) - running.keys():
+            if (task := plan.next_task(worker)) is not None:
+                begun.append(task)
+                running[worker] = task
         if not running:
             return begun
-        task = running.pop(rng.integers(len(running)))
+        task = running.pop(rng.choice(sorted(running)))
         if isinstance(task, Register):
-            assert not [other for other in running if isinstance(other, Prepare) and other.path in task.paths]
+            assert not [other for other in running.values() if isinstance(other, Prepare) and other.path in task.paths]
         plan.take(task, do(task))
 
 

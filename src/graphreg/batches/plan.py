@@ -1,17 +1,18 @@
-"""What is to be done next: clouds are prepared once, each before the first pair that needs it; pairs follow as soon as
-both of theirs are ready; what the store has is passed over."""
+"""What is to be done next, and by whom: clouds are prepared once, each before the first pair that needs it; a pair
+follows as soon as both of its clouds are ready; what the store has is passed over."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphreg.batches.cache import content_known, content_of, is_prepared
 from graphreg.batches.jobs import Job
+from graphreg.batches.routes import File, Routes
 from graphreg.batches.store import SET_ASIDE, STATES, Record, Store
 from graphreg.batches.tasks import Prepare, Register, Task
 from graphreg.registration import Result, register
@@ -42,21 +43,27 @@ class Plan:
         self._store, self._cache, self._run, self._again = store, cache, run, again
         # Of the usual way the name may change.
         self._way = "" if run is register else f"{run.__module__}.{run.__qualname__}"
-        self._coming = deque(enumerate(jobs))
-        self._ready: deque[Task] = deque()
+        self._all = jobs
+        self._files = [_files_of(job) for job in jobs]
+        self._routes = Routes(self._files)
+        # Clouds that jobs wait for, and who came upon them.
+        self._to_prepare: dict[Hashable, deque[Prepare]] = {}
         # None: is being prepared, and these jobs wait for it.
-        self._clouds: dict[tuple[str, int], _Cloud | None] = {}
-        self._waiting: dict[tuple[str, int], list[tuple[int, Job]]] = {}
+        self._clouds: dict[File, _Cloud | None] = {}
+        self._waiting: dict[File, list[int]] = {}
         # The keys of the jobs that have come, and the first job of each.
         self._keys: dict[str, int] = {}
         self._states: Counter[str] = Counter()
         self._jobs, self._before, self._prepared = len(jobs), 0, 0
 
-    def next_task(self) -> Task | None:
-        """Something that can be done now; None where all that is left waits for what is being done."""
-        while not self._ready and self._coming:
-            self._admit(*self._coming.popleft())
-        return self._ready.popleft() if self._ready else None
+    def next_task(self, worker: Hashable) -> Task | None:
+        """Something that this worker can do now; None where all that is left waits for what is being done."""
+        task = self._own_task(worker) or self._task_of_others()
+        if isinstance(task, Register):
+            self._routes.uses(worker, [(path, task.job.points) for path in task.paths])
+        elif task is not None:
+            self._routes.uses(worker, [(task.path, task.points)])
+        return task
 
     def take(self, task: Task, ended: Ended) -> None:
         """Note how a task ended, and what becomes possible by it."""
@@ -66,8 +73,8 @@ class Plan:
         content, problem = ended.value or (_content_or_none(task.path), ended.problem)
         self._prepared += problem is None
         self._clouds[task.path, task.points] = _Cloud(content, problem, ended.attempts)
-        for number, job in self._waiting.pop((task.path, task.points)):
-            self._admit(number, job)
+        for number in self._waiting.pop((task.path, task.points)):
+            self._routes.give_back(number)
 
     def counts(self) -> tuple[int, int, int, int, int, int]:
         """Jobs; those registered, not registered and set aside by now; those done before; clouds prepared."""
@@ -78,55 +85,75 @@ class Plan:
         """Where the records of the jobs begin in the store, in the order of the jobs."""
         return tuple(self._store.where(key) for key in sorted(self._keys, key=self._keys.__getitem__))
 
-    def _admit(self, number: int, job: Job) -> None:
-        """A job that comes in, or whose cloud has become ready: it waits for the first that is not, or can be done."""
-        files = [(os.path.abspath(path), job.points) for path in (job.source, job.target)]
-        for path, points in files:
-            if (path, points) not in self._clouds:
-                self._look_at(path, points)
+    def _own_task(self, worker: Hashable) -> Task | None:
+        """On this worker's way."""
+        mine = self._to_prepare.setdefault(worker, deque())
+        while not mine:
+            if (number := self._routes.next_for(worker)) is None:
+                return None
+            if (task := self._begun(number, mine)) is not None:
+                return task
+        return mine.popleft()
+
+    def _task_of_others(self) -> Task | None:
+        """What another worker came upon and did not get to yet."""
+        return next((waiting.popleft() for waiting in self._to_prepare.values() if waiting), None)
+
+    def _begun(self, number: int, to_prepare: deque[Prepare]) -> Register | None:
+        """The task of a job; None where it waits for a cloud from now on, or there is nothing to do for it."""
+        files = self._files[number]
+        for file in files:
+            if file not in self._clouds:
+                self._look_at(file, to_prepare)
         clouds = []
         for file in files:
             cloud = self._clouds[file]
             if cloud is None:
-                self._waiting[file].append((number, job))
-                return
+                self._waiting[file].append(number)
+                return None
             clouds.append(cloud)
-        self._settle(number, job, files, clouds)
+        return self._settled(number, clouds)
 
-    def _look_at(self, path: str, points: int) -> None:
+    def _look_at(self, file: File, to_prepare: deque[Prepare]) -> None:
+        path, points = file
         content = content_known(self._cache, path)
         if content is not None and is_prepared(self._cache, content, points):
-            self._clouds[path, points] = _Cloud(content)
+            self._clouds[file] = _Cloud(content)
             return
-        self._clouds[path, points] = None
-        self._waiting[path, points] = []
-        self._ready.append(Prepare(path, points, self._cache))
+        self._clouds[file] = None
+        self._waiting[file] = []
+        to_prepare.append(Prepare(path, points, self._cache))
 
-    def _settle(self, number: int, job: Job, files: list[tuple[str, int]], clouds: list[_Cloud]) -> None:
+    def _settled(self, number: int, clouds: list[_Cloud]) -> Register | None:
         """A job of which all is known: it was done before, cannot be done, or is ready."""
+        job, files = self._all[number], self._files[number]
         contents = clouds[0].content, clouds[1].content
         key = job.identity(*contents, self._way)
         if key in self._keys:
             self._keys[key] = min(number, self._keys[key])
             self._jobs -= 1
-            return
+            return None
         self._keys[key] = number
         state = self._store.state_of(key)
         if state is not None and not (self._again and state == SET_ASIDE):
             self._states[state] += 1
             self._before += 1
-            return
+            return None
         for cloud in clouds:
             if cloud.problem is not None:
                 self._add(key, job, None, cloud.problem, cloud.attempts, 0.0)
-                return
+                return None
         seed = job.chosen_seed(*contents, self._way)
-        self._ready.append(Register(key, job, self._run, (files[0][0], files[1][0]), contents, seed, self._cache))
+        return Register(key, job, self._run, (files[0][0], files[1][0]), contents, seed, self._cache)
 
     def _add(self, key: str, job: Job, result: Any, problem: str | None, attempts: int, seconds: float) -> None:
         record = Record(key, job.id, job.source, job.target, result, problem, attempts, seconds)
         self._store.add(record)
         self._states[record.state] += 1
+
+
+def _files_of(job: Job) -> tuple[File, File]:
+    return (os.path.abspath(job.source), job.points), (os.path.abspath(job.target), job.points)
 
 
 def _content_or_none(path: str) -> str:

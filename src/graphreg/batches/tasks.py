@@ -11,11 +11,9 @@ from typing import Any
 
 from graphreg.batches.cache import prepare_file, prepared_cloud
 from graphreg.batches.jobs import Job
+from graphreg.batches.routes import KEPT_CLOUDS
 from graphreg.registration import Result
 from graphreg.views import Prepared
-
-# Clouds that a worker keeps in memory, ten megabytes each: jobs that follow each other often share one.
-KEPT_CLOUDS = 8
 
 
 @dataclass(frozen=True)

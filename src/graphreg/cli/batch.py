@@ -71,15 +71,18 @@ def batch(
       graphreg batch jobs.csv --workers 1 --timeout 60 --again
     """
     import json
+    import logging
 
     from graphreg.batch import batch as run
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import counting, working
-    from graphreg.cli.voice import note, tell
+    from graphreg.cli.voice import is_quiet, note, tell
     from graphreg.reports.batches import write_summary_csv, write_summary_page
 
     place = jobs.with_suffix(".results.jsonl") if out is None else out
     check_outputs(page=report, table=csv)
+    # What it says of workers that are missing.
+    logging.getLogger("graphreg").disabled = is_quiet()
     try:
         with counting(f"registering {jobs.name}") as show:
             done = run(
@@ -93,7 +96,7 @@ def batch(
                 again=again,
                 progress=lambda now: show(now.done, now.jobs, now.rate),
             )
-    except (KeyboardInterrupt, ConnectionError):
+    except KeyboardInterrupt:
         note(f"graphreg: stopped; what is done is in {place}, and the same command goes on from there")
         raise
     if csv is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -59,6 +58,8 @@ class Journal:
             self._file.close()
 
     def _lock(self, path: Path) -> None:
+        import fcntl  # which Windows does not have; all but this need not do without it
+
         try:
             # The system lets go of it when the process ends, however it ends.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
