@@ -19,7 +19,8 @@ SCALES = np.array([1.5, 1.0, 0.7, 0.5, 0.5])
 WIDER_BY_NOISE, WIDEST = 4.0, 1.2
 # Pieces are so wide that points lie no farther off them, in cells.
 MOST_NOISE = 0.35
-# How far off its own surface a point may lie, in cells; steps, and the last that is worth another, in cells and radians.
+# How far off its own surface a point may lie, in cells; steps, and the last that is worth another, in cells and
+# radians.
 NEAR = 1.5
 MOST_STEPS, ENOUGH = 4, 1e-3
 
