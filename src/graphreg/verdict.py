@@ -32,7 +32,7 @@ LAST_SCALE = 0.5
 # A pose is less certain than if each piece of surface had an error of its own, and much less so where noise is as wide
 # as the cells: the variance is larger by 10^(a + b s), where points lie s coarse cells off their planes, and at least
 # by c. Found on pairs of made scans with noise from 0 to 1.4 % of their size.
-INFLATION = (-0.6, 10.0, 1.5)
+INFLATION = (-0.5, 8.0, 3.0)
 
 
 @dataclass(frozen=True)
