@@ -4,6 +4,7 @@ describe  each scan once; how much alike each two are
 register  the pairs that are most alike, each with its verdict; more where scans are not joined yet
 optimise  the pose graph of the pairs that succeeded; edges that contradict the others are found
 close     pairs that lie on each other in these poses and were not registered before; the graph once more
+refine    all scans at once, surfaces on surfaces
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from graphreg.candidates import likeness, surfaces_of
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.engine import Settings
 from graphreg.errors import InputError
+from graphreg.joint import refine_jointly
 from graphreg.posegraph import PoseGraph, agreement, crosses, groups_of, optimise, residuals, spanning_poses
 from graphreg.poses import inverse, move_cloud, pose, transform
 from graphreg.registration import Result, prepare, register
@@ -244,12 +246,15 @@ def multiway(
         attempt(more, poses)
     closed = time.perf_counter()
     start, poses, edges = _solved(edges, scans)
+    solved = time.perf_counter()
+    poses = refine_jointly(scans, poses, [pair for pair, edge in edges.items() if edge.used], voxel, workers)
     ended = time.perf_counter()
     timings = {
         "describe": described - began,
         "register": registered - described,
         "close": closed - optimised,
-        "optimise": optimised - registered + ended - closed,
+        "optimise": optimised - registered + solved - closed,
+        "refine": ended - solved,
         "total": ended - began,
     }
     used = _graph([edge for edge in edges.values() if edge.used], scans)

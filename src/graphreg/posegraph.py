@@ -91,9 +91,17 @@ def optimise(graph: PoseGraph) -> Optimised:
     _, poses, used = min(found, key=lambda each: each[0])
     inner = _only(replace(graph, poses=poses), used)
     groups = groups_of(inner)
-    poses = _descend(inner, _first_of_each(groups), np.inf, MOST_STEPS)
+    poses = settle(inner)
     moved = replace(graph, poses=poses)
     return Optimised(_where_they_were(poses, graph.poses, groups), used, squared_errors(moved), groups)
+
+
+def settle(graph: PoseGraph) -> Floats:
+    """The poses near those of the graph that all of its edges agree on, none of them wrong.
+
+    The first of each group stays where it is.
+    """
+    return _descend(graph, _first_of_each(groups_of(graph)), np.inf, MOST_STEPS)
 
 
 def spanning_poses(graph: PoseGraph, trust: Floats) -> Floats:
