@@ -1,7 +1,8 @@
 """multiway(): scans in any order and pose in, one pose for each out, and which of them belong together.
 
 describe  each scan once; how much alike each two are
-register  the pairs that are most alike, each with its verdict; more where scans are not joined yet
+register  the pairs that are most alike, each with its verdict; where scans are not joined by them, first those of them
+          again that have most points in one place, then more pairs
 optimise  the pose graph of the pairs that succeeded; edges that contradict the others are found
 close     pairs that lie on each other in these poses and were not registered before; the graph once more
 refine    all scans at once, surfaces on surfaces
@@ -18,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from graphreg import _core
 from graphreg.candidates import likeness, surfaces_of
-from graphreg.clouds import Cloud, Floats, as_cloud
+from graphreg.clouds import Cloud, Floats, Mask, as_cloud
 from graphreg.engine import Settings
 from graphreg.errors import InputError
 from graphreg.joint import refine_jointly
@@ -33,6 +35,9 @@ from graphreg.voxels import voxel_downsample
 
 # Up to so many scans all pairs are tried; of more, so many for each scan.
 FEW, PARTNERS = 8, 6
+# Scans that this does not join are seen again with one point in each cell that is so many times as small as those that
+# scans usually fill, if more than this share of a scan's points goes by that.
+EVEN, UNEVEN = 4.0, 0.1
 # Groups that are not joined yet try their next best pairs so many times.
 ROUNDS = 4
 # Scans that lie on each other by this share in the poses found are registered to each other as well; pieces of surface
@@ -204,16 +209,19 @@ def multiway(
 
     edges: dict[Pair, Edge] = {}
 
-    def attempt(wanted: list[Pair], poses: Floats | None = None) -> None:
-        """Register these pairs; from where they lie, if poses are given."""
-        total = len(edges) + len(wanted)
+    done = 0
+
+    def attempt(wanted: list[Pair], seen: Sequence[Prepared], poses: Floats | None = None) -> None:
+        """Register these pairs, seen like this; from where they lie, if poses are given."""
+        nonlocal done
+        total = done + len(wanted)
 
         def one(pair: Pair) -> Edge:
             source, target = pair
             init = None if poses is None else inverse(poses[target]) @ poses[source]
             try:
                 # Pairs run side by side, so each has one thread.
-                result = register(scans[source], scans[target], voxel=voxel, init=init, seed=seed, threads=1)
+                result = register(seen[source], seen[target], voxel=voxel, init=init, seed=seed, threads=1)
             except InputError as problem:
                 told = str(problem).replace("source:", f"{called[source]}:").replace("target:", f"{called[target]}:")
                 return Edge(
@@ -221,7 +229,6 @@ def multiway(
                 )
             return _edge(source, target, result, scans)
 
-        done = len(edges)
         with ThreadPoolExecutor(workers) as pool:
             waiting = [pool.submit(one, pair) for pair in wanted]
             try:
@@ -234,16 +241,19 @@ def multiway(
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    attempt(_most_alike(alike))
+    attempt(_most_alike(alike), scans)
+    even, changed = _evened(scans, workers)
+    if more := [pair for pair in _between_groups(alike, edges, set()) if changed[list(pair)].any()]:
+        attempt(more, even)
     for _ in range(ROUNDS):
-        if not (more := _between_groups(alike, edges)):
+        if not (more := _between_groups(alike, edges, set(edges))):
             break
-        attempt(more)
+        attempt(more, scans)
     registered = time.perf_counter()
     _, poses, edges = _solved(edges, scans)
     optimised = time.perf_counter()
     if more := _lying_on_each_other(surfaces, scans, cell, poses, edges):
-        attempt(more, poses)
+        attempt(more, scans, poses)
     closed = time.perf_counter()
     start, poses, edges = _solved(edges, scans)
     solved = time.perf_counter()
@@ -280,8 +290,8 @@ def _most_alike(alike: Floats) -> list[Pair]:
     return sorted({(max(scan, other), min(scan, other)) for scan in range(count) for other in order[scan].tolist()})
 
 
-def _between_groups(alike: Floats, edges: dict[Pair, Edge]) -> list[Pair]:
-    """For each group but the largest, the pairs with other groups that are most alike and were not tried yet."""
+def _between_groups(alike: Floats, edges: dict[Pair, Edge], but: set[Pair]) -> list[Pair]:
+    """For each group but the largest, the pairs with other groups that are most alike, but for some."""
     count = len(alike)
     joined = np.array([pair for pair, edge in edges.items() if edge.success], np.intp).reshape(-1, 2)
     groups = groups_of(PoseGraph(np.zeros((count, 4, 4)), joined, np.zeros((0, 4, 4)), np.zeros((0, 6, 6))))
@@ -289,9 +299,26 @@ def _between_groups(alike: Floats, edges: dict[Pair, Edge]) -> list[Pair]:
     for group in groups[1:]:
         outside = [scan for scan in range(count) if scan not in group]
         pairs = [(max(a, b), min(a, b)) for a in group for b in outside]
-        untried = [pair for pair in pairs if pair not in edges]
-        wanted |= set(sorted(untried, key=lambda pair: (-alike[pair], pair))[:PARTNERS])
+        others = [pair for pair in pairs if pair not in but]
+        wanted |= set(sorted(others, key=lambda pair: (-alike[pair], pair))[:PARTNERS])
     return sorted(wanted)
+
+
+def _evened(scans: Sequence[Prepared], threads: int) -> tuple[list[Prepared], Mask]:
+    """The scans with no more points in one place than a few times as many as are usual; and which of them changed.
+
+    Where the scanner stood close to something, most points lie on that, and cells that suit it are too small for all
+    else.
+    """
+    side = float(np.median([scan.sides[2] for scan in scans])) / EVEN
+    even = []
+    for scan in scans:
+        order, starts, _ = _core.voxel_cells(scan.local, side, threads)
+        chosen = np.zeros(len(scan), bool)
+        chosen[order[starts[:-1]]] = True
+        even.append(scan.only(chosen))
+    changed = [len(after) < (1 - UNEVEN) * len(before) for before, after in zip(scans, even, strict=True)]
+    return even, np.array(changed)
 
 
 def _lying_on_each_other(
