@@ -25,7 +25,7 @@ from graphreg.clouds import Cloud, Floats, Mask, as_cloud
 from graphreg.engine import Settings
 from graphreg.errors import InputError
 from graphreg.joint import refine_jointly
-from graphreg.posegraph import PoseGraph, agreement, crosses, groups_of, optimise, residuals, spanning_poses
+from graphreg.posegraph import PoseGraph, agreement, crosses, groups_of, optimise, residuals, rivals, spanning_poses
 from graphreg.poses import inverse, move_cloud, pose, transform
 from graphreg.registration import Result, prepare, register
 from graphreg.surfaces import Surface
@@ -43,6 +43,8 @@ ROUNDS = 4
 # Scans that lie on each other by this share in the poses found are registered to each other as well; pieces of surface
 # nearer than so many cells lie on each other, if the cosine between their normals is larger than this.
 OVERLAP, NEAR, ALONG = 0.3, 1.0, 0.7
+# A scan is in doubt if at least two pairs, and so many times as many as hold it, agree to place it elsewhere.
+DOUBT = 0.5
 # Errors between real scans are up to so many times what the verdict's covariance says, and never less than this share
 # of a fine cell.
 NARROWER, FLOOR = 8.0, 0.02
@@ -85,6 +87,7 @@ class Multiway:
     poses     (N, 4, 4): x = P x_scan in the frame of the first scan of its group; NaN for a scan that is left out
     groups    numbers of the scans that belong together, the largest group first
     left_out  {name: why}: scans that belong to no group
+    doubtful  {name: why}: scans that are placed, but that some pairs agree to place elsewhere
     edges     every pair that was tried
     start     (N, 4, 4): poses before the graph was optimised, composed along its most certain edges
     timings   {stage: seconds}, and the total
@@ -95,6 +98,7 @@ class Multiway:
     poses: Floats
     groups: tuple[tuple[int, ...], ...]
     left_out: dict[str, str]
+    doubtful: dict[str, str]
     edges: tuple[Edge, ...]
     start: Floats
     timings: dict[str, float]
@@ -102,8 +106,8 @@ class Multiway:
 
     @property
     def success(self) -> bool:
-        """Whether all scans are placed in one group."""
-        return len(self.groups) == 1 and not self.left_out
+        """Whether all scans are placed in one group, without doubt."""
+        return len(self.groups) == 1 and not self.left_out and not self.doubtful
 
     @property
     def graph(self) -> PoseGraph:
@@ -143,6 +147,7 @@ class Multiway:
                 "poses": [self.poses[scan].tolist() if scan in placed else None for scan in range(len(self.names))],
                 "groups": [[self.names[scan] for scan in group] for group in self.groups],
                 "left_out": self.left_out,
+                "doubtful": self.doubtful,
                 "edges": [pair(edge) for edge in self.edges],
                 "timings": self.timings,
             },
@@ -250,12 +255,12 @@ def multiway(
             break
         attempt(more, scans)
     registered = time.perf_counter()
-    _, poses, edges = _solved(edges, scans)
+    _, poses, edges, _ = _solved(edges, scans)
     optimised = time.perf_counter()
     if more := _lying_on_each_other(surfaces, scans, cell, poses, edges):
         attempt(more, scans, poses)
     closed = time.perf_counter()
-    start, poses, edges = _solved(edges, scans)
+    start, poses, edges, doubts = _solved(edges, scans)
     solved = time.perf_counter()
     poses = refine_jointly(scans, poses, [pair for pair, edge in edges.items() if edge.used], voxel, workers)
     ended = time.perf_counter()
@@ -275,6 +280,7 @@ def multiway(
         poses=_in_first_frames(poses, groups),
         groups=groups,
         left_out={called[scan]: _why_alone(scan, called, edges) for scan in range(len(scans)) if scan not in placed},
+        doubtful={called[scan]: why for scan, why in doubts.items() if scan in placed},
         edges=tuple(edges.values()),
         start=_in_first_frames(start, groups),
         timings=timings,
@@ -308,9 +314,9 @@ def _evened(scans: Sequence[Prepared], threads: int) -> tuple[list[Prepared], Ma
     """The scans with no more points in one place than a few times as many as are usual; and which of them changed.
 
     Where the scanner stood close to something, most points lie on that, and cells that suit it are too small for all
-    else.
+    else. Others may stand close as well, so that of the wider cells is taken.
     """
-    side = float(np.median([scan.sides[2] for scan in scans])) / EVEN
+    side = float(np.quantile([scan.sides[2] for scan in scans], 0.75, method="higher")) / EVEN
     even = []
     for scan in scans:
         order, starts, _ = _core.voxel_cells(scan.local, side, threads)
@@ -380,8 +386,10 @@ def _graph(edges: Sequence[Edge], scans: Sequence[Prepared]) -> PoseGraph:
     )
 
 
-def _solved(edges: dict[Pair, Edge], scans: Sequence[Prepared]) -> tuple[Floats, Floats, dict[Pair, Edge]]:
-    """Poses along the most certain edges, optimised poses, and the edges, told which of them are used."""
+def _solved(
+    edges: dict[Pair, Edge], scans: Sequence[Prepared]
+) -> tuple[Floats, Floats, dict[Pair, Edge], dict[int, str]]:
+    """Poses along the most certain edges; optimised poses; the edges, told which are used; which scans are in doubt."""
     sure = {pair: edge for pair, edge in edges.items() if edge.success}
     graph = _graph(list(sure.values()), scans)
     trust = np.array([edge.confidence for edge in sure.values()])
@@ -395,7 +403,13 @@ def _solved(edges: dict[Pair, Edge], scans: Sequence[Prepared]) -> tuple[Floats,
         wrong = f"wrong: the other pairs contradict it by {degrees:.2g} degrees and {shift:.2g}"
         told[pair] = replace(edge, used=bool(used), reason=edge.reason if used else wrong)
     from_middle = np.array([pose(np.eye(3), -_middle(scan)) for scan in scans])
-    return start @ from_middle, found.poses @ from_middle, told
+    hold = np.bincount(graph.pairs[found.used].ravel(), minlength=len(scans)).tolist()
+    doubts = {
+        scan: f"{hold[scan]} pairs hold it where it is, but {against} others agree to place it elsewhere"
+        for scan, against in enumerate(rivals(replace(graph, poses=found.poses), found.used).tolist())
+        if against >= max(2, DOUBT * hold[scan])
+    }
+    return start @ from_middle, found.poses @ from_middle, told, doubts
 
 
 def _in_first_frames(poses: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:

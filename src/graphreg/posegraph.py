@@ -176,6 +176,21 @@ def agreement(graph: PoseGraph) -> Floats:
     return np.bincount(rows[squared <= 3 * LIMIT], minlength=len(graph.pairs)).astype(np.float64)
 
 
+def rivals(graph: PoseGraph, used: Mask) -> Indices:
+    """(N,): of the edges that are not in use, how many agree with each other on one other place for each pose."""
+    refused = _only(graph, ~used)
+    most = np.zeros(len(graph.poses), np.intp)
+    for node in np.unique(refused.pairs):
+        own = _only(refused, (refused.pairs == node).any(axis=1))
+        for (source, target), motion in zip(own.pairs.tolist(), own.motions, strict=True):
+            poses = graph.poses.copy()
+            poses[node] = poses[target] @ motion if source == node else poses[source] @ _inverses(motion[None])[0]
+            # The others are as uncertain as this one, about.
+            agree = squared_errors(replace(own, poses=poses)) <= 3 * LIMIT
+            most[node] = max(most[node], np.count_nonzero(agree))
+    return most
+
+
 def groups_of(graph: PoseGraph) -> tuple[tuple[int, ...], ...]:
     """The numbers of poses that edges connect, the largest group first; of groups alike, that with the first pose."""
     from scipy.sparse import coo_array
