@@ -213,7 +213,6 @@ def multiway(
     described = time.perf_counter()
 
     edges: dict[Pair, Edge] = {}
-
     done = 0
 
     def attempt(wanted: list[Pair], seen: Sequence[Prepared], poses: Floats | None = None) -> None:
@@ -238,7 +237,9 @@ def multiway(
             waiting = [pool.submit(one, pair) for pair in wanted]
             try:
                 for pair, future in zip(wanted, waiting, strict=True):
-                    edges[pair] = future.result()
+                    found = future.result()
+                    if found.success or pair not in edges:
+                        edges[pair] = found
                     done += 1
                     if progress is not None:
                         progress(done, total)
@@ -247,17 +248,17 @@ def multiway(
                 raise
 
     attempt(_most_alike(alike), scans)
-    even, changed = _evened(scans, workers)
-    if more := [pair for pair in _between_groups(alike, edges, set()) if changed[list(pair)].any()]:
-        attempt(more, even)
+    if more := _between_groups(alike, edges, set()):
+        even, changed = _evened(scans, workers)
+        attempt([pair for pair in more if changed[list(pair)].any()], even)
     for _ in range(ROUNDS):
         if not (more := _between_groups(alike, edges, set(edges))):
             break
         attempt(more, scans)
     registered = time.perf_counter()
-    _, poses, edges, _ = _solved(edges, scans)
+    _, poses, so_far, _ = _solved(edges, scans)
     optimised = time.perf_counter()
-    if more := _lying_on_each_other(surfaces, scans, cell, poses, edges):
+    if more := _lying_on_each_other(surfaces, scans, cell, poses, so_far):
         attempt(more, scans, poses)
     closed = time.perf_counter()
     start, poses, edges, doubts = _solved(edges, scans)
