@@ -21,6 +21,7 @@ from graphreg.posegraph import (
     moved,
     optimise,
     residuals,
+    rivals,
     spanning_poses,
     squared_errors,
 )
@@ -105,6 +106,27 @@ def test_a_wrong_edge_is_named_and_does_not_matter(seed: int) -> None:
     assert degrees < 1e-5
     assert distance < 1e-5
     assert (found.squared[wrong] > found.squared[found.used].max()).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_that_agree_on_another_place_are_counted(seed: int) -> None:
+    """Some edges of a pose say the same wrong thing of it, one more says something else."""
+    graph, truth = ring(12, seed, noise=0.3, reach=4)
+    elsewhere = make_motion(seed + 50, 5.0)
+    own = np.flatnonzero((graph.pairs == 5).any(axis=1))
+    motions = graph.motions.copy()
+    for edge in own[:3]:
+        source, target = graph.pairs[edge]
+        motions[edge] = inverse(truth[target]) @ truth[source] @ (elsewhere if source == 5 else np.eye(4))
+        motions[edge] = (inverse(elsewhere) if target == 5 else np.eye(4)) @ motions[edge]
+    motions[own[3]] = make_motion(seed + 70, 12.0)
+    spoilt = replace(graph, motions=motions)
+    found = optimise(spoilt)
+    assert np.flatnonzero(~found.used).tolist() == sorted(own[:4].tolist())
+    counted = rivals(replace(spoilt, poses=found.poses), found.used)
+    assert counted[5] == 3
+    assert np.delete(counted, 5).max() == 1
+    assert not rivals(graph, np.ones(len(graph.pairs), bool)).any()
 
 
 def test_a_thousand_poses_in_a_loop() -> None:

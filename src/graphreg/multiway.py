@@ -1,9 +1,11 @@
 """multiway(): scans in any order and pose in, one pose for each out, and which of them belong together.
 
 describe  each scan once; how much alike each two are
-register  the pairs that are most alike, each with its verdict; more where scans are not joined yet
+register  the pairs that are most alike, each with its verdict; where scans are not joined by them, first those of them
+          again that have most points in one place, then more pairs
 optimise  the pose graph of the pairs that succeeded; edges that contradict the others are found
 close     pairs that lie on each other in these poses and were not registered before; the graph once more
+refine    all scans at once, surfaces on surfaces
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from graphreg import _core
 from graphreg.candidates import likeness, surfaces_of
-from graphreg.clouds import Cloud, Floats, as_cloud
+from graphreg.clouds import Cloud, Floats, Mask, as_cloud
 from graphreg.engine import Settings
 from graphreg.errors import InputError
-from graphreg.posegraph import PoseGraph, agreement, crosses, groups_of, optimise, residuals, spanning_poses
+from graphreg.joint import refine_jointly
+from graphreg.posegraph import PoseGraph, agreement, crosses, groups_of, optimise, residuals, rivals, spanning_poses
 from graphreg.poses import inverse, move_cloud, pose, transform
 from graphreg.registration import Result, prepare, register
 from graphreg.surfaces import Surface
@@ -31,11 +35,16 @@ from graphreg.voxels import voxel_downsample
 
 # Up to so many scans all pairs are tried; of more, so many for each scan.
 FEW, PARTNERS = 8, 6
+# Scans that this does not join are seen again with one point in each cell that is so many times as small as those that
+# scans usually fill, if more than this share of a scan's points goes by that.
+EVEN, UNEVEN = 4.0, 0.1
 # Groups that are not joined yet try their next best pairs so many times.
 ROUNDS = 4
 # Scans that lie on each other by this share in the poses found are registered to each other as well; pieces of surface
 # nearer than so many cells lie on each other, if the cosine between their normals is larger than this.
 OVERLAP, NEAR, ALONG = 0.3, 1.0, 0.7
+# A scan is in doubt if at least two pairs, and so many times as many as hold it, agree to place it elsewhere.
+DOUBT = 0.5
 # Errors between real scans are up to so many times what the verdict's covariance says, and never less than this share
 # of a fine cell.
 NARROWER, FLOOR = 8.0, 0.02
@@ -78,6 +87,7 @@ class Multiway:
     poses     (N, 4, 4): x = P x_scan in the frame of the first scan of its group; NaN for a scan that is left out
     groups    numbers of the scans that belong together, the largest group first
     left_out  {name: why}: scans that belong to no group
+    doubtful  {name: why}: scans that are placed, but that some pairs agree to place elsewhere
     edges     every pair that was tried
     start     (N, 4, 4): poses before the graph was optimised, composed along its most certain edges
     timings   {stage: seconds}, and the total
@@ -88,6 +98,7 @@ class Multiway:
     poses: Floats
     groups: tuple[tuple[int, ...], ...]
     left_out: dict[str, str]
+    doubtful: dict[str, str]
     edges: tuple[Edge, ...]
     start: Floats
     timings: dict[str, float]
@@ -95,8 +106,8 @@ class Multiway:
 
     @property
     def success(self) -> bool:
-        """Whether all scans are placed in one group."""
-        return len(self.groups) == 1 and not self.left_out
+        """Whether all scans are placed in one group, without doubt."""
+        return len(self.groups) == 1 and not self.left_out and not self.doubtful
 
     @property
     def graph(self) -> PoseGraph:
@@ -136,6 +147,7 @@ class Multiway:
                 "poses": [self.poses[scan].tolist() if scan in placed else None for scan in range(len(self.names))],
                 "groups": [[self.names[scan] for scan in group] for group in self.groups],
                 "left_out": self.left_out,
+                "doubtful": self.doubtful,
                 "edges": [pair(edge) for edge in self.edges],
                 "timings": self.timings,
             },
@@ -201,17 +213,19 @@ def multiway(
     described = time.perf_counter()
 
     edges: dict[Pair, Edge] = {}
+    done = 0
 
-    def attempt(wanted: list[Pair], poses: Floats | None = None) -> None:
-        """Register these pairs; from where they lie, if poses are given."""
-        total = len(edges) + len(wanted)
+    def attempt(wanted: list[Pair], seen: Sequence[Prepared], poses: Floats | None = None) -> None:
+        """Register these pairs, seen like this; from where they lie, if poses are given."""
+        nonlocal done
+        total = done + len(wanted)
 
         def one(pair: Pair) -> Edge:
             source, target = pair
             init = None if poses is None else inverse(poses[target]) @ poses[source]
             try:
                 # Pairs run side by side, so each has one thread.
-                result = register(scans[source], scans[target], voxel=voxel, init=init, seed=seed, threads=1)
+                result = register(seen[source], seen[target], voxel=voxel, init=init, seed=seed, threads=1)
             except InputError as problem:
                 told = str(problem).replace("source:", f"{called[source]}:").replace("target:", f"{called[target]}:")
                 return Edge(
@@ -219,12 +233,13 @@ def multiway(
                 )
             return _edge(source, target, result, scans)
 
-        done = len(edges)
         with ThreadPoolExecutor(workers) as pool:
             waiting = [pool.submit(one, pair) for pair in wanted]
             try:
                 for pair, future in zip(wanted, waiting, strict=True):
-                    edges[pair] = future.result()
+                    found = future.result()
+                    if found.success or pair not in edges:
+                        edges[pair] = found
                     done += 1
                     if progress is not None:
                         progress(done, total)
@@ -232,24 +247,30 @@ def multiway(
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    attempt(_most_alike(alike))
+    attempt(_most_alike(alike), scans)
+    if more := _between_groups(alike, edges, set()):
+        even, changed = _evened(scans, workers)
+        attempt([pair for pair in more if changed[list(pair)].any()], even)
     for _ in range(ROUNDS):
-        if not (more := _between_groups(alike, edges)):
+        if not (more := _between_groups(alike, edges, set(edges))):
             break
-        attempt(more)
+        attempt(more, scans)
     registered = time.perf_counter()
-    _, poses, edges = _solved(edges, scans)
+    _, poses, so_far, _ = _solved(edges, scans)
     optimised = time.perf_counter()
-    if more := _lying_on_each_other(surfaces, scans, cell, poses, edges):
-        attempt(more, poses)
+    if more := _lying_on_each_other(surfaces, scans, cell, poses, so_far):
+        attempt(more, scans, poses)
     closed = time.perf_counter()
-    start, poses, edges = _solved(edges, scans)
+    start, poses, edges, doubts = _solved(edges, scans)
+    solved = time.perf_counter()
+    poses = refine_jointly(scans, poses, [pair for pair, edge in edges.items() if edge.used], voxel, workers)
     ended = time.perf_counter()
     timings = {
         "describe": described - began,
         "register": registered - described,
         "close": closed - optimised,
-        "optimise": optimised - registered + ended - closed,
+        "optimise": optimised - registered + solved - closed,
+        "refine": ended - solved,
         "total": ended - began,
     }
     used = _graph([edge for edge in edges.values() if edge.used], scans)
@@ -260,6 +281,7 @@ def multiway(
         poses=_in_first_frames(poses, groups),
         groups=groups,
         left_out={called[scan]: _why_alone(scan, called, edges) for scan in range(len(scans)) if scan not in placed},
+        doubtful={called[scan]: why for scan, why in doubts.items() if scan in placed},
         edges=tuple(edges.values()),
         start=_in_first_frames(start, groups),
         timings=timings,
@@ -275,8 +297,8 @@ def _most_alike(alike: Floats) -> list[Pair]:
     return sorted({(max(scan, other), min(scan, other)) for scan in range(count) for other in order[scan].tolist()})
 
 
-def _between_groups(alike: Floats, edges: dict[Pair, Edge]) -> list[Pair]:
-    """For each group but the largest, the pairs with other groups that are most alike and were not tried yet."""
+def _between_groups(alike: Floats, edges: dict[Pair, Edge], but: set[Pair]) -> list[Pair]:
+    """For each group but the largest, the pairs with other groups that are most alike, but for some."""
     count = len(alike)
     joined = np.array([pair for pair, edge in edges.items() if edge.success], np.intp).reshape(-1, 2)
     groups = groups_of(PoseGraph(np.zeros((count, 4, 4)), joined, np.zeros((0, 4, 4)), np.zeros((0, 6, 6))))
@@ -284,9 +306,26 @@ def _between_groups(alike: Floats, edges: dict[Pair, Edge]) -> list[Pair]:
     for group in groups[1:]:
         outside = [scan for scan in range(count) if scan not in group]
         pairs = [(max(a, b), min(a, b)) for a in group for b in outside]
-        untried = [pair for pair in pairs if pair not in edges]
-        wanted |= set(sorted(untried, key=lambda pair: (-alike[pair], pair))[:PARTNERS])
+        others = [pair for pair in pairs if pair not in but]
+        wanted |= set(sorted(others, key=lambda pair: (-alike[pair], pair))[:PARTNERS])
     return sorted(wanted)
+
+
+def _evened(scans: Sequence[Prepared], threads: int) -> tuple[list[Prepared], Mask]:
+    """The scans with no more points in one place than a few times as many as are usual; and which of them changed.
+
+    Where the scanner stood close to something, most points lie on that, and cells that suit it are too small for all
+    else. Others may stand close as well, so that of the wider cells is taken.
+    """
+    side = float(np.quantile([scan.sides[2] for scan in scans], 0.75, method="higher")) / EVEN
+    even = []
+    for scan in scans:
+        order, starts, _ = _core.voxel_cells(scan.local, side, threads)
+        chosen = np.zeros(len(scan), bool)
+        chosen[order[starts[:-1]]] = True
+        even.append(scan.only(chosen))
+    changed = [len(after) < (1 - UNEVEN) * len(before) for before, after in zip(scans, even, strict=True)]
+    return even, np.array(changed)
 
 
 def _lying_on_each_other(
@@ -348,8 +387,10 @@ def _graph(edges: Sequence[Edge], scans: Sequence[Prepared]) -> PoseGraph:
     )
 
 
-def _solved(edges: dict[Pair, Edge], scans: Sequence[Prepared]) -> tuple[Floats, Floats, dict[Pair, Edge]]:
-    """Poses along the most certain edges, optimised poses, and the edges, told which of them are used."""
+def _solved(
+    edges: dict[Pair, Edge], scans: Sequence[Prepared]
+) -> tuple[Floats, Floats, dict[Pair, Edge], dict[int, str]]:
+    """Poses along the most certain edges; optimised poses; the edges, told which are used; which scans are in doubt."""
     sure = {pair: edge for pair, edge in edges.items() if edge.success}
     graph = _graph(list(sure.values()), scans)
     trust = np.array([edge.confidence for edge in sure.values()])
@@ -363,7 +404,13 @@ def _solved(edges: dict[Pair, Edge], scans: Sequence[Prepared]) -> tuple[Floats,
         wrong = f"wrong: the other pairs contradict it by {degrees:.2g} degrees and {shift:.2g}"
         told[pair] = replace(edge, used=bool(used), reason=edge.reason if used else wrong)
     from_middle = np.array([pose(np.eye(3), -_middle(scan)) for scan in scans])
-    return start @ from_middle, found.poses @ from_middle, told
+    hold = np.bincount(graph.pairs[found.used].ravel(), minlength=len(scans)).tolist()
+    doubts = {
+        scan: f"{hold[scan]} pairs hold it where it is, but {against} others agree to place it elsewhere"
+        for scan, against in enumerate(rivals(replace(graph, poses=found.poses), found.used).tolist())
+        if against >= max(2, DOUBT * hold[scan])
+    }
+    return start @ from_middle, found.poses @ from_middle, told, doubts
 
 
 def _in_first_frames(poses: Floats, groups: tuple[tuple[int, ...], ...]) -> Floats:

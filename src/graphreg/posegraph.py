@@ -91,9 +91,17 @@ def optimise(graph: PoseGraph) -> Optimised:
     _, poses, used = min(found, key=lambda each: each[0])
     inner = _only(replace(graph, poses=poses), used)
     groups = groups_of(inner)
-    poses = _descend(inner, _first_of_each(groups), np.inf, MOST_STEPS)
+    poses = settle(inner)
     moved = replace(graph, poses=poses)
     return Optimised(_where_they_were(poses, graph.poses, groups), used, squared_errors(moved), groups)
+
+
+def settle(graph: PoseGraph) -> Floats:
+    """The poses near those of the graph that all of its edges agree on, none of them wrong.
+
+    The first of each group stays where it is.
+    """
+    return _descend(graph, _first_of_each(groups_of(graph)), np.inf, MOST_STEPS)
 
 
 def spanning_poses(graph: PoseGraph, trust: Floats) -> Floats:
@@ -166,6 +174,21 @@ def agreement(graph: PoseGraph) -> Floats:
     squared = np.einsum("ei,eij,ej->e", errors, graph.information[rows], errors)
     # The other edges are as uncertain as this one, about.
     return np.bincount(rows[squared <= 3 * LIMIT], minlength=len(graph.pairs)).astype(np.float64)
+
+
+def rivals(graph: PoseGraph, used: Mask) -> Indices:
+    """(N,): of the edges that are not in use, how many agree with each other on one other place for each pose."""
+    refused = _only(graph, ~used)
+    most = np.zeros(len(graph.poses), np.intp)
+    for node in np.unique(refused.pairs):
+        own = _only(refused, (refused.pairs == node).any(axis=1))
+        for (source, target), motion in zip(own.pairs.tolist(), own.motions, strict=True):
+            poses = graph.poses.copy()
+            poses[node] = poses[target] @ motion if source == node else poses[source] @ _inverses(motion[None])[0]
+            # The others are as uncertain as this one, about.
+            agree = squared_errors(replace(own, poses=poses)) <= 3 * LIMIT
+            most[node] = max(most[node], np.count_nonzero(agree))
+    return most
 
 
 def groups_of(graph: PoseGraph) -> tuple[tuple[int, ...], ...]:

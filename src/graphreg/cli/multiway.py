@@ -47,7 +47,7 @@ def multiway(
     those of the others, in the order given. In .tum the time of a pose is the number of its scan, from 0; in .g2o a
     scan that is left out has no edges.
 
-    Exit status: 0 all scans placed, 1 some left out, 2 bad input.
+    Exit status: 0 all scans placed, 1 some left out or in doubt, 2 bad input.
 
     \b
     Examples:
@@ -120,6 +120,7 @@ def _sentences(result: Multiway) -> list[str]:
     for group in result.groups[1:]:
         lines.append(f"a group apart: {', '.join(names[scan] for scan in group)}")
     lines += [f"left out: {name}: {why}" for name, why in result.left_out.items()]
+    lines += [f"in doubt: {name}: {why}" for name, why in result.doubtful.items()]
     lines += [
         f"pair refused: {names[edge.source]} to {names[edge.target]}: {edge.reason}"
         for edge in result.edges

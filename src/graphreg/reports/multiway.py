@@ -48,7 +48,7 @@ def _page(result: Multiway, threads: int) -> str:
     names, groups = result.names, result.groups
     placed = len(groups[0]) if groups else 0
     apart = [f"a group apart: {', '.join(names[scan] for scan in group)}" for group in groups[1:]]
-    missing = [f"left out: {name}" for name in result.left_out]
+    missing = [f"left out: {name}" for name in result.left_out] + [f"in doubt: {name}" for name in result.doubtful]
     wrong = sum(edge.success and not edge.used for edge in result.edges)
     used = sum(edge.used for edge in result.edges)
     told = [f"{used} pairs in use of {len(result.edges)} that were tried, {wrong} contradicted by the others"]
@@ -169,7 +169,12 @@ def _drawing(result: Multiway) -> str:
 def _scan_row(result: Multiway, scan: int) -> tuple[str, ...]:
     name = result.names[scan]
     group = next((number for number, group in enumerate(result.groups, 1) if scan in group), None)
-    return name, f"{len(result.clouds[scan]):,}", str(group or "none"), result.left_out.get(name, "placed")
+    return (
+        name,
+        f"{len(result.clouds[scan]):,}",
+        str(group or "none"),
+        (result.left_out | result.doubtful).get(name, "placed"),
+    )
 
 
 def _pair_rows(result: Multiway) -> list[tuple[str, ...]]:
