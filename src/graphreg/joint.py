@@ -18,9 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.engine import FINE_SCALES, WIDER_BY_NOISE, WIDEST_LAST, Settings
+from graphreg.engine import Settings
 from graphreg.posegraph import PoseGraph, settle
 from graphreg.poses import inverse, pose, rotation_from_vector
+from graphreg.settling import scales_between
 from graphreg.signatures import outward
 from graphreg.surfaces import Surface, cells_of
 from graphreg.views import FINE_PER_COARSE, LADDER, Prepared, highest_response, some_of
@@ -91,8 +92,7 @@ def _asked_for(surfaces: tuple[Surface, Surface], cell: float, motion: Floats) -
     """
     source, target = surfaces
     close = pose(motion[:3, :3], motion[:3, 3] / cell)
-    noise = float(np.median(np.concatenate([source.spread, target.spread])))
-    scale = max(float(FINE_SCALES[-1]), min(WIDER_BY_NOISE * noise, WIDEST_LAST))
+    scale = float(scales_between(source, target)[-1])
     equations, slope, weight, squared = target.field.equations(
         close, source.points, source.normals, source.importance, scale, 1
     )

@@ -44,14 +44,19 @@ def settled(
     freedom = _core.Freedom(free, pivot * finer)
     close = motion.copy()
     close[:3, 3] *= finer
-    noise = float(np.median(np.concatenate([here.spread, there.spread])))
-    scales = np.maximum(SCALES, min(WIDER_BY_NOISE * noise, WIDEST))
+    scales = scales_between(here, there)
     close = there.field.refine(close[None], here.points, here.normals, here.importance, scales, freedom, threads)[0]
     close = _core.settle(
         here.field, *of_source, there.field, *of_target, close, float(scales[-1]), MOST_STEPS, ENOUGH, freedom, threads
     )
     close[:3, 3] /= finer
     return close
+
+
+def scales_between(source: Surface, target: Surface) -> Floats:
+    """Widths of the weights in the steps that lay pieces on pieces, in cells."""
+    noise = float(np.median(np.concatenate([source.spread, target.spread])))
+    return np.maximum(SCALES, min(WIDER_BY_NOISE * noise, WIDEST))
 
 
 def _side(source: View, target: View) -> float:
