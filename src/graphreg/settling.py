@@ -56,7 +56,7 @@ def settled(
 def scales_between(source: Surface, target: Surface) -> Floats:
     """Widths of the weights in the steps that lay pieces on pieces, in cells."""
     noise = float(np.median(np.concatenate([source.spread, target.spread])))
-    return np.maximum(SCALES, min(WIDER_BY_NOISE * noise, WIDEST))
+    return np.asarray(np.maximum(SCALES, min(WIDER_BY_NOISE * noise, WIDEST)))
 
 
 def _side(source: View, target: View) -> float:

@@ -204,7 +204,8 @@ def views_of(
 
     def view(number: int, workers: int) -> View:
         return clouds[number].once(
-            ("view", cell, fine, k, alpha), lambda: _described(*found[number], clouds[number], cell, fine, workers)
+            ("view", cell, fine, k, alpha),
+            lambda: _described(*found[number], (source, target)[number], cell, fine, workers),
         )
 
     first, second = at_once(view, (0, 1), threads)
