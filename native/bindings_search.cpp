@@ -18,6 +18,7 @@ namespace {
 using Signatures = Input<std::uint8_t, nb::shape<-1, signature_size>>;
 using Poses = Input<double, nb::shape<-1, 4, 4>>;
 using Numbers = Input<double, nb::shape<-1>>;
+using Indices = Input<std::int32_t, nb::shape<-1>>;
 
 void same_length(std::initializer_list<std::size_t> lengths) {
     for (const std::size_t length : lengths)
@@ -28,6 +29,14 @@ std::vector<Motion> motions_of(const Poses& poses) {
     std::vector<Motion> motions(poses.shape(0));
     for (std::size_t i = 0; i < motions.size(); ++i) motions[i] = Motion::from_matrix(poses.data() + 16 * i);
     return motions;
+}
+
+Settling settling_of(const Field& field, const Points& points, const Indices& own, const Numbers& weights) {
+    same_length({points.shape(0), own.shape(0)});
+    same_length({field.size(), weights.shape(0)});
+    for (std::size_t i = 0; i < own.shape(0); ++i)
+        if (own.data()[i] >= static_cast<std::int64_t>(field.size())) throw std::invalid_argument("no such piece");
+    return {field, points.data(), own.data(), weights.data(), points.shape(0)};
 }
 
 template <class Motions, class Get>
@@ -88,17 +97,19 @@ void bind_search(nb::module_& module) {
                 const Input<std::int32_t, nb::shape<-1, -1>>& neighbours) {
                  same_length({points.shape(0), normals.shape(0), neighbours.shape(0)});
                  if (points.shape(0) == 0) throw std::invalid_argument("a field needs points");
-                 new (self) Field(points.data(), normals.data(), neighbours.data(), points.shape(0), neighbours.shape(1));
+                 unlocked([&] {
+                     new (self) Field(points.data(), normals.data(), neighbours.data(), points.shape(0), neighbours.shape(1));
+                 });
              },
              nb::arg("points"), nb::arg("normals"), nb::arg("neighbours"))
         .def(
             "nearest",
-            [](const Field& self, const Points& places, int threads) {
+            [](const Field& self, const Points& places, double most, int threads) {
                 Fresh<std::int32_t> indices({places.shape(0)});
-                unlocked([&] { self.nearest(places.data(), places.shape(0), threads, indices.data()); });
+                unlocked([&] { self.nearest(places.data(), places.shape(0), most, threads, indices.data()); });
                 return indices.release();
             },
-            nb::arg("places"), nb::arg("threads"))
+            nb::arg("places"), nb::arg("most"), nb::arg("threads"))
         .def(
             "score",
             [](const Field& self, const Poses& poses, const Points& points, const Points& normals, double reach,
@@ -147,24 +158,21 @@ void bind_search(nb::module_& module) {
             nb::arg("threads"));
     module.def(
         "settle",
-        [](const Field& source_field, const Points& source, const Points& source_normals, const Numbers& source_weights,
-           const Field& target_field, const Points& target, const Points& target_normals, const Numbers& target_weights,
+        [](const Field& source_field, const Points& source, const Indices& source_own, const Numbers& source_weights,
+           const Field& target_field, const Points& target, const Indices& target_own, const Numbers& target_weights,
            const Input<double, nb::shape<4, 4>>& start, double scale, int most_steps, double enough,
            const Freedom& freedom, int threads) {
-            same_length({source.shape(0), source_normals.shape(0), source_weights.shape(0)});
-            same_length({target.shape(0), target_normals.shape(0), target_weights.shape(0)});
-            const Surface x{source.data(), source_normals.data(), source_weights.data(), source.shape(0)};
-            const Surface y{target.data(), target_normals.data(), target_weights.data(), target.shape(0)};
+            const Settling x = settling_of(source_field, source, source_own, source_weights);
+            const Settling y = settling_of(target_field, target, target_own, target_weights);
             const Motion motion = unlocked([&] {
-                return settle(source_field, x, target_field, y, Motion::from_matrix(start.data()), scale, most_steps,
-                              enough, freedom, threads);
+                return settle(x, y, Motion::from_matrix(start.data()), scale, most_steps, enough, freedom, threads);
             });
             Fresh<double> result({4, 4});
             motion.to_matrix(result.data());
             return result.release();
         },
-        nb::arg("source_field"), nb::arg("source"), nb::arg("source_normals"), nb::arg("source_weights"),
-        nb::arg("target_field"), nb::arg("target"), nb::arg("target_normals"), nb::arg("target_weights"),
+        nb::arg("source_field"), nb::arg("source"), nb::arg("source_own"), nb::arg("source_weights"),
+        nb::arg("target_field"), nb::arg("target"), nb::arg("target_own"), nb::arg("target_weights"),
         nb::arg("start"), nb::arg("scale"), nb::arg("most_steps"), nb::arg("enough"), nb::arg("freedom"),
         nb::arg("threads"));
 }

@@ -137,10 +137,19 @@ inline std::int32_t Field::nearest_to(const std::array<double, 3>& place) const 
     return best;
 }
 
-void Field::nearest(const double* places, std::size_t count, int threads, std::int32_t* indices) const {
+void Field::nearest(const double* places, std::size_t count, double most, int threads, std::int32_t* indices) const {
     parallel_for(count, 2048, threads, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i)
-            indices[i] = nearest_to({places[3 * i], places[3 * i + 1], places[3 * i + 2]});
+        for (std::size_t i = begin; i < end; ++i) {
+            const double* x = places + 3 * i;
+            const std::int32_t index = nearest_to({x[0], x[1], x[2]});
+            if (index >= 0) {
+                const double* y = points_.data() + 3 * static_cast<std::size_t>(index);
+                const double dx = x[0] - y[0], dy = x[1] - y[1], dz = x[2] - y[2];
+                indices[i] = dx * dx + dy * dy + dz * dz <= most * most ? index : -1;
+            } else {
+                indices[i] = -1;
+            }
+        }
     });
 }
 
@@ -202,17 +211,6 @@ NormalEquations Field::equations(const Motion& motion, const Surface& source, do
     });
 }
 
-NormalEquations Field::equations_from(const Motion& motion, const Surface& target, double scale, int threads) const {
-    const Motion back = motion.inverse();
-    return summed(target.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
-        const std::int32_t index = nearest_to(back.moved(target.points + 3 * i));
-        if (index < 0) return;
-        const auto j = 3 * static_cast<std::size_t>(index);
-        pairs.add(motion.moved(points_.data() + j), motion.turned(normals_.data() + j), target.points + 3 * i,
-                  target.normals + 3 * i, target.weights ? target.weights[i] : 1.0);
-    });
-}
-
 void Field::refine(Motion* motions, std::size_t how_many, const Surface& source, const double* scales,
                    std::size_t steps, const Freedom& freedom, int threads) const {
     // Where there are several motions, one is a piece of work; where there is one, its points are.
@@ -228,13 +226,30 @@ void Field::refine(Motion* motions, std::size_t how_many, const Surface& source,
     });
 }
 
-Motion settle(const Field& source_field, const Surface& source, const Field& target_field, const Surface& target,
-              const Motion& start, double scale, int most_steps, double enough, const Freedom& freedom, int threads) {
+Motion settle(const Settling& source, const Settling& target, const Motion& start, double scale, int most_steps,
+              double enough, const Freedom& freedom, int threads) {
+    const Field &here = source.field, &there = target.field;
     Motion motion = start;
     double moved = std::numeric_limits<double>::infinity();
     for (int step = 0; step < most_steps && moved > enough; ++step) {
-        NormalEquations sums = target_field.equations(motion, source, scale, threads);
-        sums.add(source_field.equations_from(motion, target, scale, threads));
+        NormalEquations sums = summed(source.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
+            if (source.own[i] < 0) return;
+            const auto x = motion.moved(source.points + 3 * i);
+            const std::int32_t index = there.nearest_to(x);
+            if (index < 0) return;
+            const auto own = static_cast<std::size_t>(source.own[i]), other = static_cast<std::size_t>(index);
+            pairs.add(x, motion.turned(here.normals_.data() + 3 * own), there.points_.data() + 3 * other,
+                      there.normals_.data() + 3 * other, source.weights[own]);
+        });
+        const Motion back = motion.inverse();
+        sums.add(summed(target.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
+            if (target.own[i] < 0) return;
+            const std::int32_t index = here.nearest_to(back.moved(target.points + 3 * i));
+            if (index < 0) return;
+            const auto own = static_cast<std::size_t>(target.own[i]), other = static_cast<std::size_t>(index);
+            pairs.add(motion.moved(here.points_.data() + 3 * other), motion.turned(here.normals_.data() + 3 * other),
+                      target.points + 3 * i, there.normals_.data() + 3 * own, target.weights[own]);
+        }));
         motion = small_step(sums.a, sums.b, freedom, motion, moved);
     }
     return motion;

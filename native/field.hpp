@@ -17,6 +17,8 @@ struct Surface {
     std::size_t count;
 };
 
+struct Settling;
+
 // Lengths are in cells: one cell holds about one point. Each cell of a grid names the point that is nearest to its
 // middle. The grid is kept in blocks of 8x8x8 cells, of which only those near points exist.
 class Field {
@@ -25,9 +27,9 @@ public:
     // keeps its own copy.
     Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count, std::size_t k);
 
-    // For each place (count, 3) the nearest point, or -1 where none is nearer than about two cells. The point that the
+    // For each place (count, 3) the nearest point, or -1 where none is nearer than `most`, or than about two cells. The point that the
     // cell names and its neighbours are compared: almost always the nearest of all.
-    void nearest(const double* places, std::size_t count, int threads, std::int32_t* indices) const;
+    void nearest(const double* places, std::size_t count, double most, int threads, std::int32_t* indices) const;
 
     // The mean over points (count, 3), moved by each motion, of how well they lie on the field: 1 - d^2 / reach^2 within
     // reach, times how well normals agree. Takes the point that the cell names. scores (motions).
@@ -42,13 +44,13 @@ public:
     void refine(Motion* motions, std::size_t how_many, const Surface& source, const double* scales, std::size_t steps,
                 const Freedom& freedom, int threads) const;
 
-    // The same in the other sense, with this as the field of what is moved: points of the target (target) each look for the
-    // piece of it that lies nearest.
-    NormalEquations equations_from(const Motion& motion, const Surface& target, double scale, int threads) const;
+    std::size_t size() const { return points_.size() / 3; }
 
 private:
     static constexpr int block_bits = 3, block_side = 1 << block_bits, block_cells = block_side * block_side * block_side;
     using Block = std::array<std::int32_t, block_cells>;
+
+    friend Motion settle(const Settling&, const Settling&, const Motion&, double, int, double, const Freedom&, int);
 
     inline std::int32_t named_at(const std::array<double, 3>& place) const;
     inline std::int32_t nearest_to(const std::array<double, 3>& place) const;
@@ -63,9 +65,19 @@ private:
     std::vector<Block> cells_;
 };
 
-// Steps that lay two surfaces on each other by all of their points: those of each on the pieces of the other. At most so many,
+// A cloud that is to be settled: its field, its points (count, 3), of each the piece that it lies on (or -1: it takes no part),
+// and what points on each piece count.
+struct Settling {
+    const Field& field;
+    const double* points;
+    const std::int32_t* own;
+    const double* weights;
+    std::size_t count;
+};
+
+// Steps that lay two clouds on each other by all of their points: those of each on the pieces of the other. At most so many,
 // until none moves anything by more than `enough` (cells, radians).
-Motion settle(const Field& source_field, const Surface& source, const Field& target_field, const Surface& target,
-              const Motion& start, double scale, int most_steps, double enough, const Freedom& freedom, int threads);
+Motion settle(const Settling& source, const Settling& target, const Motion& start, double scale, int most_steps,
+              double enough, const Freedom& freedom, int threads);
 
 }  // namespace graphreg

@@ -120,7 +120,7 @@ def test_its_graph_says_of_the_poses_what_the_edges_do() -> None:
         off = inverse(result.poses[edge.target]) @ result.poses[edge.source] @ inverse(edge.motion)
         shift = transform(off, edge.middle[None])[0] - edge.middle
         error = np.concatenate([Rotation.from_matrix(off[:3, :3]).as_rotvec(), shift])
-        np.testing.assert_allclose(squared, error @ edge.information @ error, rtol=1e-3, atol=1e-9)
+        np.testing.assert_allclose(squared, error @ edge.information @ error, rtol=1e-2, atol=1e-9)
     again = optimise(result.graph)
     assert again.used.tolist() == [edge.used for edge in edges]
 

@@ -124,7 +124,7 @@ def near_to(surface: Surface, seed: int, spread: float, count: int = 1500) -> Fl
 def test_the_field_names_the_nearest_almost_always(kind: str) -> None:
     surface = surface_of(make_cloud(kind, 4000, 0), 0.12)
     places = near_to(surface, 1, 0.7)
-    found = surface.field.nearest(places, 1)
+    found = surface.field.nearest(places, np.inf, 1)
     order, squared = twins.nearest(surface.points, places, 1)
     # A cell with its middle within 2.5 of a point names one; no place is farther than sqrt(3)/2 from its cell's middle.
     assert (squared[found < 0, 0] >= (2.5 - 3**0.5 / 2) ** 2).all()
@@ -139,7 +139,7 @@ def test_the_field_names_the_nearest_almost_always(kind: str) -> None:
 def test_far_from_the_surface_the_field_names_nothing() -> None:
     surface = hilly()
     away = np.array([[1e3, 0, 0], [-1e9, 1e9, 0], [0, 0, 1e300], [np.nan, 0, 0], [np.inf, -np.inf, 0]])
-    assert (surface.field.nearest(away, 1) == -1).all()
+    assert (surface.field.nearest(away, np.inf, 1) == -1).all()
 
 
 def test_a_long_thin_surface_that_lies_askew_has_a_field() -> None:
@@ -148,7 +148,7 @@ def test_a_long_thin_surface_that_lies_askew_has_a_field() -> None:
     points = along + np.random.default_rng(0).normal(size=(3000, 3))
     neighbours = _core.Tree(points, 1).graph(10, 1)
     field = _core.Field(points, np.zeros_like(points), neighbours)
-    assert (field.nearest(points, 1) == np.arange(3000)).mean() > 0.99
+    assert (field.nearest(points, np.inf, 1) == np.arange(3000)).mean() > 0.99
 
 
 @settings(max_examples=10)
@@ -184,7 +184,7 @@ def test_normal_equations_are_those_of_numpy(seed: int, scale: float, weighted: 
     found = target.field.equations(motion, source.points, source.normals, weights, scale, 1)
     moved, turned = transform(motion, source.points), source.normals @ motion[:3, :3].T
     expected = twins.normal_equations(
-        target.field.nearest(moved, 1),
+        target.field.nearest(moved, np.inf, 1),
         moved,
         turned,
         target.points,
@@ -252,7 +252,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
         field = target.field
         one_step = np.array([1.5, 1.0])
         numbers = [
-            field.nearest(source.points, threads),
+            field.nearest(source.points, np.inf, threads),
             field.score(motions, *with_normals, 2.0, threads),
             field.refine(motions, *with_normals, None, one_step, ANY, threads),
             field.refine(motions[:1], *with_normals, None, one_step, ANY, threads),

@@ -53,8 +53,10 @@ def test_points_of_both_sides_pull_alike() -> None:
     x, y = (view.fine for view in views(made.source, made.target))
     start = in_cells(made.T_target_source, *views(made.source, made.target))
     start[:3, 3] *= 2.5
-    here = x.field, x.points, x.normals, np.ones(len(x))
-    there = y.field, y.points, y.normals, np.ones(len(y))
+    here, there = (
+        (surface.field, surface.points, np.arange(len(surface), dtype=np.int32), np.ones(len(surface)))
+        for surface in (x, y)
+    )
     freedom = _core.Freedom(FREE, np.zeros(3))
     forth = _core.settle(*here, *there, start, 0.7, 8, 1e-9, freedom, 1)
     back = _core.settle(*there, *here, inverse(start), 0.7, 8, 1e-9, freedom, 1)

@@ -75,7 +75,7 @@ def hypotheses(
 
 class Field:
     def __init__(self, points: _Floats, normals: _Floats, neighbours: _Indices) -> None: ...
-    def nearest(self, places: _Floats, threads: int) -> _Indices: ...
+    def nearest(self, places: _Floats, most: float, threads: int) -> _Indices: ...
     def score(self, poses: _Floats, points: _Floats, normals: _Floats, reach: float, threads: int) -> _Floats: ...
     def refine(
         self,
@@ -100,11 +100,11 @@ class Field:
 def settle(
     source_field: Field,
     source: _Floats,
-    source_normals: _Floats,
+    source_own: _Indices,
     source_weights: _Floats,
     target_field: Field,
     target: _Floats,
-    target_normals: _Floats,
+    target_own: _Indices,
     target_weights: _Floats,
     start: _Floats,
     scale: float,

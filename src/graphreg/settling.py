@@ -7,6 +7,7 @@ on the grid. Those of one cloud alone would draw the pose to where they happen t
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphreg import _core
 from graphreg.clouds import Floats
@@ -35,7 +36,7 @@ def settled(
     """
     side = target.fine_cell if as_asked else _side(source, target)
 
-    def smooth(view: View, workers: int) -> tuple[Surface, tuple[Floats, Floats, Floats]]:
+    def smooth(view: View, workers: int) -> tuple[Surface, tuple[Floats, NDArray[np.int32], Floats]]:
         surface = view.surface(side, workers)
         return surface, _points_on(view, surface, side, workers)
 
@@ -71,15 +72,11 @@ def _side(source: View, target: View) -> float:
     return max(target.fine_cell, coarse * target.cell / MOST_NOISE)
 
 
-def _points_on(view: View, surface: Surface, side: float, threads: int) -> tuple[Floats, Floats, Floats]:
-    """The points of a cloud that lie on its own surface, in cells, the normals there, and their weights."""
+def _points_on(view: View, surface: Surface, side: float, threads: int) -> tuple[Floats, NDArray[np.int32], Floats]:
+    """The points of a cloud in cells, of each the piece of its own surface that it lies on, and what those on each
+    count: something between each point counting the same, which is best against noise, and each piece."""
     points = view.points / side
-    own = surface.field.nearest(points, threads)
-    off = points - surface.points[own]
-    near = (own >= 0) & (np.einsum("ij,ij->i", off, off) <= NEAR**2)
-    own = own[near]
-    # Between each point counting the same, which is best against noise, and each piece of surface.
-    weights = np.bincount(own, minlength=len(surface))[own] ** -0.5
-    if surface.importance is not None:
-        weights *= surface.importance[own]
-    return points[near], surface.normals[own], weights
+    own = surface.field.nearest(points, NEAR, threads)
+    held = np.bincount(own[own >= 0], minlength=len(surface))
+    weights = np.maximum(held, 1) ** -0.5
+    return points, own, weights if surface.importance is None else weights * surface.importance

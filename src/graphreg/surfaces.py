@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,10 +49,15 @@ class Surface:
     def __len__(self) -> int:
         return len(self.points)
 
-    @cached_property
+    @property
     def field(self) -> _core.Field:
         """For every place near the surface the nearest piece of it; built once."""
-        return _core.Field(self.points, self.normals, self.neighbours)
+        # Not a cached_property: up to Python 3.11 one lock holds for all surfaces, and two are built side by side.
+        kept = self.__dict__
+        if "_field" not in kept:
+            kept["_field"] = _core.Field(self.points, self.normals, self.neighbours)
+        built: _core.Field = kept["_field"]
+        return built
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,10 +56,9 @@ class Evidence:
 def gather(source: View, target: View, motion: Floats, pairs: Matches, threads: int = 1) -> tuple[Evidence, Mask]:
     """The evidence for a motion between views, and which fine pieces of the source lie on the target."""
     moved = transform(_in_fine_cells(motion, target), source.fine.points)
-    index = target.fine.field.nearest(moved, threads)
+    index = target.fine.field.nearest(moved, NEAR, threads)
     gap = moved - target.fine.points[index]
-    squared = np.einsum("ij,ij->i", gap, gap)
-    near = (index >= 0) & (squared <= NEAR**2)
+    near = index >= 0
     overlap = float(near.mean())
     turned = source.fine.normals[near] @ motion[:3, :3].T
     facing = target.fine.normals[index[near]]
