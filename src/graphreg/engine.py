@@ -27,6 +27,9 @@ from graphreg.views import Prepared, at_once, drawn, in_cells, in_users_frame, v
 # Widths of the weights, in coarse cells, where it starts from a pose that is given: from wider to as wide as after a
 # search.
 FROM_INIT_SCALES = np.concatenate([np.full(6, 3.0), WIDE])
+# Clouds whose points lie this unevenly get a second look, if they are not registered.
+UNEVEN = 4.0
+ALL = 10**9
 FREEDOMS = ("rx", "ry", "rz", "x", "y", "z")
 
 
@@ -77,15 +80,7 @@ def register_engine(
 ) -> Outcome:
     """Find the motion from any pose; with `init`, only refine that pose."""
     began = time.perf_counter()
-    weights = settings.weights or (None, None)
-
-    def looked_at(number: int, _: int) -> Prepared:
-        cloud, name = (source, target)[number], ("source", "target")[number]
-        if isinstance(cloud, Prepared):
-            return replace(cloud, name=name)
-        return drawn(cloud, name, weights[number], settings.points, seed)
-
-    here, there = at_once(looked_at, (0, 1), threads)
+    here, there = _looked_at(source, target, settings, settings.points, seed, threads)
     shared = isinstance(source, Prepared) and isinstance(target, Prepared)
     start = np.eye(4) if init is None else init
     if settings.dof is not None:
@@ -148,6 +143,63 @@ def register_engine(
         rivalry=0.0 if init is None else 0.5,
         free=free,
     )
+
+
+def look_again(
+    found: Outcome,
+    source: Floats | Prepared,
+    target: Floats | Prepared,
+    settings: Settings,
+    seed: int = 0,
+    threads: int = 1,
+    callback: Callback | None = None,
+) -> Outcome | None:
+    """A search on as many points in one place as in another, for clouds that were not registered and are far from that.
+
+    Around a scanner most points lie near it, and cells that suit these are too small for all else, which is what tells
+    one place from another. What this finds is refined on all points. None where it would find the same again, where the
+    motion is not free, and where a callback has stopped the registration.
+    """
+    stopped = len(found.history) < 2
+    if stopped or settings.dof is not None or found.views is None:
+        return None
+    if max(view.unevenness for view in found.views) < UNEVEN:
+        return None
+    side = found.views[0].cell
+    here, there = (cloud.thinned(side, threads) for cloud in _looked_at(source, target, settings, ALL, seed, threads))
+    if min(len(here), len(there)) <= settings.k:
+        return None
+    try:
+        evenly = register_engine(here, there, replace(settings, voxel=None), None, seed, threads, callback)
+    except InputError:  # no surface stands out among so few points
+        return None
+    close = register_engine(source, target, settings, evenly.transformation, seed, threads, callback)
+    timings = {stage: sum(look.timings[stage] for look in (found, evenly, close)) for stage in found.timings}
+    history = found.history + evenly.history + close.history
+    return replace(
+        evenly,
+        transformation=close.transformation,
+        history=tuple(replace(one, number=number) for number, one in enumerate(history, 1)),
+        timings=timings,
+        voxel=close.voxel,
+        source=close.source,
+        target=close.target,
+    )
+
+
+def _looked_at(
+    source: Floats | Prepared, target: Floats | Prepared, settings: Settings, most: int, seed: int, threads: int
+) -> list[Prepared]:
+    """At most so many points of each cloud; of prepared ones those that they hold."""
+    weights = settings.weights or (None, None)
+
+    def seen(number: int, _: int) -> Prepared:
+        cloud, name = (source, target)[number], ("source", "target")[number]
+        if isinstance(cloud, Prepared):
+            return replace(cloud, name=name)
+        return drawn(cloud, name, weights[number], most, seed)
+
+    return at_once(seen, (0, 1), threads)
 
 
 def _freedoms(names: Any) -> tuple[str, ...]:

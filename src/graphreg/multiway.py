@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from graphreg import _core
 from graphreg.candidates import likeness, surfaces_of
 from graphreg.clouds import Cloud, Floats, Mask, as_cloud
 from graphreg.engine import Settings
@@ -318,12 +317,7 @@ def _evened(scans: Sequence[Prepared], threads: int) -> tuple[list[Prepared], Ma
     else. Others may stand close as well, so that of the wider cells is taken.
     """
     side = float(np.quantile([scan.sides[2] for scan in scans], 0.75, method="higher")) / EVEN
-    even = []
-    for scan in scans:
-        order, starts, _ = _core.voxel_cells(scan.local, side, threads)
-        chosen = np.zeros(len(scan), bool)
-        chosen[order[starts[:-1]]] = True
-        even.append(scan.only(chosen))
+    even = [scan.thinned(side, threads) for scan in scans]
     changed = [len(after) < (1 - UNEVEN) * len(before) for before, after in zip(scans, even, strict=True)]
     return even, np.array(changed)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud, Floats, as_array, as_cloud
 from graphreg.engine import Settings as EngineSettings
-from graphreg.engine import register_engine
+from graphreg.engine import look_again, register_engine
 from graphreg.errors import InputError
 from graphreg.methods import RIVALS
 from graphreg.outcomes import Callback, Iteration, Outcome
@@ -182,6 +182,10 @@ def register(
     found = METHODS[method].run(here, there, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
     verdict = judge(found, workers)
+    if method == "graphreg" and start is None and not verdict.success:
+        again = look_again(found, here, there, chosen, seed, workers, callback)
+        if again is not None and (second := judge(again, workers)).confidence > verdict.confidence:
+            found, verdict = again, second
     ended = time.perf_counter()
     return Result(
         transformation=found.transformation,

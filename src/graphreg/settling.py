@@ -75,7 +75,7 @@ def _side(source: View, target: View) -> float:
 def _points_on(view: View, surface: Surface, side: float, threads: int) -> tuple[Floats, NDArray[np.int32], Floats]:
     """The points of a cloud in cells, of each the piece of its own surface that it lies on, and what those on each
     count: something between each point counting the same, which is best against noise, and each piece."""
-    points = view.points / side
+    points = view.cloud.local / side
     own = surface.field.nearest(points, NEAR, threads)
     held = np.bincount(own[own >= 0], minlength=len(surface))
     weights = np.maximum(held, 1) ** -0.5

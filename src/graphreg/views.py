@@ -48,8 +48,7 @@ class View:
     coarse, fine  pieces of surface with outward normals; lengths are in coarse or fine cells
     signatures    of the coarse pieces
     cells, kept   the fine cells, and which of them belong to a surface
-    points        (N, 3), the points themselves, in the unit of the data
-    home          (4, 4), the motion from the cloud's frame into this one
+    cloud         the points themselves
     cell, fine_cell  sides of the cells, in the unit of the data
     """
 
@@ -58,10 +57,21 @@ class View:
     signatures: Signatures
     cells: Cells
     kept: Mask
-    points: Floats
-    home: Floats
+    cloud: Prepared
     cell: float
     fine_cell: float
+
+    @property
+    def home(self) -> Floats:
+        """(4, 4), the motion from the cloud's frame into this one."""
+        return self.cloud.home
+
+    @property
+    def unevenness(self) -> float:
+        """How many points a point has around it on the mean, over how many are usual in a cell: on objects 1 to 3, on
+        scans of surroundings 5 to 20."""
+        held = self.coarse.weights
+        return float((held**2).sum() / held.sum() / np.median(held))
 
     def surface(self, side: float, threads: int = 1) -> Surface:
         """Pieces of that size; lengths are in cells of that size."""
@@ -116,6 +126,13 @@ class Prepared:
         """Some of the points."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, local=self.local[chosen], weights=weights, _made={})
+
+    def thinned(self, side: float, threads: int = 1) -> Prepared:
+        """One point in each cell of that size."""
+        order, starts, _ = _core.voxel_cells(self.local, side, threads)
+        chosen = np.zeros(len(self), bool)
+        chosen[order[starts[:-1]]] = True
+        return self.only(chosen)
 
     def seen_from(self, home: Floats) -> Prepared:
         """The same points in another frame, `home` being the motion into it."""
@@ -263,7 +280,7 @@ def _described(cells: Cells, kept: Mask, cloud: Prepared, cell: float, fine: flo
     coarse = outward(cells.coarser(cell / fine, kept, threads=threads).surface(threads=threads))
     smooth = outward(cells.surface(kept, threads))
     signatures = signatures_of(coarse, threads)
-    return View(coarse, smooth, signatures, cells, kept, cloud.local, cloud.home, cell, fine)
+    return View(coarse, smooth, signatures, cells, kept, cloud, cell, fine)
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:
