@@ -39,6 +39,16 @@ Settling settling_of(const Field& field, const Points& points, const Indices& ow
     return {field, points.data(), own.data(), weights.data(), points.shape(0)};
 }
 
+nb::tuple told(const NormalEquations& sums) {
+    Fresh<double> a({6, 6}), b({6});
+    for (int row = 0; row < 6; ++row) {
+        for (int column = 0; column < 6; ++column)
+            a.data()[6 * row + column] = sums.a[std::max(row, column)][std::min(row, column)];
+        b.data()[row] = sums.b[row];
+    }
+    return nb::make_tuple(a.release(), b.release(), sums.weight, sums.squared);
+}
+
 template <class Motions, class Get>
 Output<double> matrices(const Motions& motions, Get&& get) {
     Fresh<double> result({motions.size(), 4, 4});
@@ -146,16 +156,23 @@ void bind_search(nb::module_& module) {
                 const Surface source{points.data(), normals.data(), weights ? weights->data() : nullptr, points.shape(0)};
                 const NormalEquations sums =
                     unlocked([&] { return self.equations(Motion::from_matrix(pose.data()), source, scale, threads); });
-                Fresh<double> a({6, 6}), b({6});
-                for (int row = 0; row < 6; ++row) {
-                    for (int column = 0; column < 6; ++column)
-                        a.data()[6 * row + column] = sums.a[std::max(row, column)][std::min(row, column)];
-                    b.data()[row] = sums.b[row];
-                }
-                return nb::make_tuple(a.release(), b.release(), sums.weight, sums.squared);
+                return told(sums);
             },
             nb::arg("pose"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scale"),
             nb::arg("threads"));
+    module.def(
+        "settling_equations",
+        [](const Field& source_field, const Points& source, const Indices& source_own, const Numbers& source_weights,
+           const Field& target_field, const Points& target, const Indices& target_own, const Numbers& target_weights,
+           const Input<double, nb::shape<4, 4>>& pose, double scale, int threads) {
+            const Settling x = settling_of(source_field, source, source_own, source_weights);
+            const Settling y = settling_of(target_field, target, target_own, target_weights);
+            return told(unlocked(
+                [&] { return settling_equations(x, y, Motion::from_matrix(pose.data()), scale, threads); }));
+        },
+        nb::arg("source_field"), nb::arg("source"), nb::arg("source_own"), nb::arg("source_weights"),
+        nb::arg("target_field"), nb::arg("target"), nb::arg("target_own"), nb::arg("target_weights"), nb::arg("pose"),
+        nb::arg("scale"), nb::arg("threads"));
     module.def(
         "settle",
         [](const Field& source_field, const Points& source, const Indices& source_own, const Numbers& source_weights,

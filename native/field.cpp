@@ -226,30 +226,36 @@ void Field::refine(Motion* motions, std::size_t how_many, const Surface& source,
     });
 }
 
+NormalEquations settling_equations(const Settling& source, const Settling& target, const Motion& motion, double scale,
+                                   int threads) {
+    const Field &here = source.field, &there = target.field;
+    NormalEquations sums = summed(source.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
+        if (source.own[i] < 0) return;
+        const auto x = motion.moved(source.points + 3 * i);
+        const std::int32_t index = there.nearest_to(x);
+        if (index < 0) return;
+        const auto own = static_cast<std::size_t>(source.own[i]), other = static_cast<std::size_t>(index);
+        pairs.add(x, motion.turned(here.normals_.data() + 3 * own), there.points_.data() + 3 * other,
+                  there.normals_.data() + 3 * other, source.weights[own]);
+    });
+    const Motion back = motion.inverse();
+    sums.add(summed(target.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
+        if (target.own[i] < 0) return;
+        const std::int32_t index = here.nearest_to(back.moved(target.points + 3 * i));
+        if (index < 0) return;
+        const auto own = static_cast<std::size_t>(target.own[i]), other = static_cast<std::size_t>(index);
+        pairs.add(motion.moved(here.points_.data() + 3 * other), motion.turned(here.normals_.data() + 3 * other),
+                  target.points + 3 * i, there.normals_.data() + 3 * own, target.weights[own]);
+    }));
+    return sums;
+}
+
 Motion settle(const Settling& source, const Settling& target, const Motion& start, double scale, int most_steps,
               double enough, const Freedom& freedom, int threads) {
-    const Field &here = source.field, &there = target.field;
     Motion motion = start;
     double moved = std::numeric_limits<double>::infinity();
     for (int step = 0; step < most_steps && moved > enough; ++step) {
-        NormalEquations sums = summed(source.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
-            if (source.own[i] < 0) return;
-            const auto x = motion.moved(source.points + 3 * i);
-            const std::int32_t index = there.nearest_to(x);
-            if (index < 0) return;
-            const auto own = static_cast<std::size_t>(source.own[i]), other = static_cast<std::size_t>(index);
-            pairs.add(x, motion.turned(here.normals_.data() + 3 * own), there.points_.data() + 3 * other,
-                      there.normals_.data() + 3 * other, source.weights[own]);
-        });
-        const Motion back = motion.inverse();
-        sums.add(summed(target.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
-            if (target.own[i] < 0) return;
-            const std::int32_t index = here.nearest_to(back.moved(target.points + 3 * i));
-            if (index < 0) return;
-            const auto own = static_cast<std::size_t>(target.own[i]), other = static_cast<std::size_t>(index);
-            pairs.add(motion.moved(here.points_.data() + 3 * other), motion.turned(here.normals_.data() + 3 * other),
-                      target.points + 3 * i, there.normals_.data() + 3 * own, target.weights[own]);
-        }));
+        const NormalEquations sums = settling_equations(source, target, motion, scale, threads);
         motion = small_step(sums.a, sums.b, freedom, motion, moved);
     }
     return motion;

@@ -50,7 +50,7 @@ private:
     static constexpr int block_bits = 3, block_side = 1 << block_bits, block_cells = block_side * block_side * block_side;
     using Block = std::array<std::int32_t, block_cells>;
 
-    friend Motion settle(const Settling&, const Settling&, const Motion&, double, int, double, const Freedom&, int);
+    friend NormalEquations settling_equations(const Settling&, const Settling&, const Motion&, double, int);
 
     inline std::int32_t named_at(const std::array<double, 3>& place) const;
     inline std::int32_t nearest_to(const std::array<double, 3>& place) const;
@@ -75,8 +75,11 @@ struct Settling {
     std::size_t count;
 };
 
-// Steps that lay two clouds on each other by all of their points: those of each on the pieces of the other. At most so many,
-// until none moves anything by more than `enough` (cells, radians).
+// The equations of a step that lays two clouds on each other by all of their points: those of each on the pieces of the other.
+NormalEquations settling_equations(const Settling& source, const Settling& target, const Motion& motion, double scale,
+                                   int threads);
+
+// At most so many such steps, until none moves anything by more than `enough` (cells, radians).
 Motion settle(const Settling& source, const Settling& target, const Motion& start, double scale, int most_steps,
               double enough, const Freedom& freedom, int threads);
 

@@ -128,6 +128,36 @@ def test_what_the_result_tells_of_the_search() -> None:
         assert off_by(found, found.runner_up, pair.source) > 1
 
 
+def along_a_street() -> synthetic.Pair:
+    """Two scans ten metres apart: most points of each lie around the scanner, where streets are alike."""
+    return synthetic.pair("street", 10.0, points=60_000)
+
+
+def test_where_most_points_lie_near_the_scanner_a_second_look_tells_places_apart() -> None:
+    pair = along_a_street()
+    for seed in range(2):
+        motion = make_motion(seed, 5.0)
+        source = transform(inverse(motion), pair.source)
+        found = graphreg.register(source, pair.target)
+        assert found.success
+        assert off_by(found, pair.T_target_source @ motion, source) < 0.5
+        assert [each.number for each in found.history] == list(range(1, len(found.history) + 1))
+
+
+def test_there_is_no_second_look_at_clouds_that_are_even() -> None:
+    here, there = scanned("hare"), scanned("casting")
+    found = graphreg.register(here, there)
+    assert not found.success
+    assert len(found.history) == 2
+
+
+def test_a_callback_that_stops_is_not_asked_again() -> None:
+    pair = along_a_street()
+    asked = []
+    found = graphreg.register(pair.source, pair.target, callback=lambda now: asked.append(now) is None)
+    assert len(asked) == len(found.history) == 1
+
+
 def test_a_callback_stops_before_the_fine_refinement() -> None:
     pair = scanned_twice("hand")
 

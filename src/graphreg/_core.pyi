@@ -97,6 +97,19 @@ class Field:
         threads: int,
     ) -> tuple[_Floats, _Floats, float, float]: ...
 
+def settling_equations(
+    source_field: Field,
+    source: _Floats,
+    source_own: _Indices,
+    source_weights: _Floats,
+    target_field: Field,
+    target: _Floats,
+    target_own: _Indices,
+    target_weights: _Floats,
+    pose: _Floats,
+    scale: float,
+    threads: int,
+) -> tuple[_Floats, _Floats, float, float]: ...
 def settle(
     source_field: Field,
     source: _Floats,

@@ -1,8 +1,8 @@
 """All scans at once, surfaces on surfaces: the last step from motions between pairs to poses of all.
 
-Every pair is looked at where its scans now lie. What its surfaces say there is an edge: the step that they ask for, and
-how firmly they are held (the normal equations of the engine's refinement). The poses go where all edges rest together,
-and the pairs are looked at again.
+Every pair is looked at where its scans now lie. What its points and surfaces say there is an edge: the step that they
+ask for, and how firmly they are held (the normal equations of the engine's last steps). The poses go where all edges
+rest together, and the pairs are looked at again.
 
 Surfaces are not those that pairs were found by. There, in clouds of few points, each point that stands off those around
 it is taken for an outlier; on a bent surface these are more often points that noise moved outwards, and what is left
@@ -17,11 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from graphreg import _core
 from graphreg.clouds import Floats
 from graphreg.engine import Settings
 from graphreg.posegraph import PoseGraph, settle
 from graphreg.poses import inverse, pose, rotation_from_vector
-from graphreg.settling import scales_between
+from graphreg.settling import OnPieces, points_on, scales_between
 from graphreg.signatures import outward
 from graphreg.surfaces import Surface, cells_of
 from graphreg.views import FINE_PER_COARSE, LADDER, Prepared, highest_response, some_of
@@ -74,27 +75,28 @@ def _cell(source: Prepared, target: Prepared) -> float:
     return float(LADDER ** np.round(np.log(side) / np.log(LADDER)))
 
 
-def _surface(scan: Prepared, cell: float) -> Surface:
-    """Pieces of surface of the cells that the X84 rule keeps, in cells."""
+def _surface(scan: Prepared, cell: float) -> tuple[Surface, OnPieces]:
+    """Pieces of surface of the cells that the X84 rule keeps, in cells, and the points that lie on them."""
     usual = Settings()
     cells = cells_of(scan.local, cell, scan.weights, usual.k, strays=False)
     response = cells.response()
     highest = highest_response(some_of(np.repeat(response, cells.counts)), usual.alpha, scan.rounding / cell)
     surface = outward(cells.surface(response <= highest))
-    _ = surface.field  # built here, side by side, and not by all pairs at once
-    return surface
+    return surface, points_on(surface, scan.local / cell)
 
 
-def _asked_for(surfaces: tuple[Surface, Surface], cell: float, motion: Floats) -> tuple[Floats, Floats]:
+def _asked_for(
+    sides: tuple[tuple[Surface, OnPieces], tuple[Surface, OnPieces]], cell: float, motion: Floats
+) -> tuple[Floats, Floats]:
     """Where a pair that lies like this would go in one step, and (6, 6) how firmly it is held there.
 
     Turns are about the middle of the target, in radians, shifts in the unit of the data.
     """
-    source, target = surfaces
+    (source, of_source), (target, of_target) = sides
     close = pose(motion[:3, :3], motion[:3, 3] / cell)
     scale = float(scales_between(source, target)[-1])
-    equations, slope, weight, squared = target.field.equations(
-        close, source.points, source.normals, source.importance, scale, 1
+    equations, slope, weight, squared = _core.settling_equations(
+        source.field, *of_source, target.field, *of_target, close, scale, 1
     )
     if not weight > 0:
         return motion, np.zeros((6, 6))

@@ -14,6 +14,8 @@ from graphreg.clouds import Floats
 from graphreg.surfaces import Surface
 from graphreg.views import View, at_once
 
+OnPieces = tuple[Floats, NDArray[np.int32], Floats]
+
 # Widths of the weights, in cells, while pieces are laid on pieces; where points lie far off their planes, they stay
 # wider: so many times that, and at most so wide.
 SCALES = np.array([1.5, 1.0, 0.7, 0.5, 0.5])
@@ -36,9 +38,9 @@ def settled(
     """
     side = target.fine_cell if as_asked else _side(source, target)
 
-    def smooth(view: View, workers: int) -> tuple[Surface, tuple[Floats, NDArray[np.int32], Floats]]:
+    def smooth(view: View, workers: int) -> tuple[Surface, OnPieces]:
         surface = view.surface(side, workers)
-        return surface, _points_on(view, surface, side, workers)
+        return surface, points_on(surface, view.cloud.local / side, workers)
 
     (here, of_source), (there, of_target) = at_once(smooth, (source, target), threads)
     finer = target.cell / side
@@ -72,10 +74,9 @@ def _side(source: View, target: View) -> float:
     return max(target.fine_cell, coarse * target.cell / MOST_NOISE)
 
 
-def _points_on(view: View, surface: Surface, side: float, threads: int) -> tuple[Floats, NDArray[np.int32], Floats]:
-    """The points of a cloud in cells, of each the piece of its own surface that it lies on, and what those on each
+def points_on(surface: Surface, points: Floats, threads: int = 1) -> OnPieces:
+    """The points of a cloud, in cells, of each the piece of its own surface that it lies on, and what those on each
     count: something between each point counting the same, which is best against noise, and each piece."""
-    points = view.cloud.local / side
     own = surface.field.nearest(points, NEAR, threads)
     held = np.bincount(own[own >= 0], minlength=len(surface))
     weights = np.maximum(held, 1) ** -0.5
