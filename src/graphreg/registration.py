@@ -40,6 +40,8 @@ class Method:
 
 # Of weights, the largest to the smallest.
 WIDEST_RATIO = 1e12
+# Where so much of the source lies on the target, no second look finds a better place.
+WHOLE = 0.9
 
 METHODS = {
     "graphreg": Method(
@@ -182,7 +184,7 @@ def register(
     found = METHODS[method].run(here, there, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
     verdict = judge(found, workers)
-    if method == "graphreg" and start is None and not verdict.success:
+    if method == "graphreg" and start is None and not verdict.success and verdict.evidence.overlap < WHOLE:
         again = look_again(found, here, there, chosen, seed, workers, callback)
         if again is not None and (second := judge(again, workers)).confidence > verdict.confidence:
             found, verdict = again, second
