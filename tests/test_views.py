@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -34,6 +36,16 @@ def seen(source: Floats, target: Floats, weights: Floats | None = None, threads:
 @pytest.fixture(scope="module")
 def pair() -> synthetic.Pair:
     return scanned_twice("casting")
+
+
+def test_views_hold_nothing_alive_that_holds_them(pair: synthetic.Pair) -> None:
+    """Else memory would grow from pair to pair, until the collector of cycles comes by."""
+    gc.disable()
+    try:
+        view = weakref.ref(seen(pair.source, pair.target)[0])
+        assert view() is None
+    finally:
+        gc.enable()
 
 
 def test_among_few_outliers_the_rule_is_x84() -> None:

@@ -40,7 +40,7 @@ def settled(
 
     def smooth(view: View, workers: int) -> tuple[Surface, OnPieces]:
         surface = view.surface(side, workers)
-        return surface, points_on(surface, view.cloud.local / side, workers)
+        return surface, points_on(surface, view.points / side, workers)
 
     (here, of_source), (there, of_target) = at_once(smooth, (source, target), threads)
     finer = target.cell / side

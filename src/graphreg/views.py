@@ -48,7 +48,8 @@ class View:
     coarse, fine  pieces of surface with outward normals; lengths are in coarse or fine cells
     signatures    of the coarse pieces
     cells, kept   the fine cells, and which of them belong to a surface
-    cloud         the points themselves
+    points        (N, 3), the points themselves, in the unit of the data
+    home          (4, 4), the motion from the cloud's frame into this one
     cell, fine_cell  sides of the cells, in the unit of the data
     """
 
@@ -57,19 +58,15 @@ class View:
     signatures: Signatures
     cells: Cells
     kept: Mask
-    cloud: Prepared
+    points: Floats
+    home: Floats
     cell: float
     fine_cell: float
 
     @property
-    def home(self) -> Floats:
-        """(4, 4), the motion from the cloud's frame into this one."""
-        return self.cloud.home
-
-    @property
     def unevenness(self) -> float:
-        """How many points a point has around it on the mean, over how many are usual in a cell: on objects 1 to 3, on
-        scans of surroundings 5 to 20."""
+        """How many points a point has around it on the mean, over how many are usual in a cell: little more than 1 on
+        objects, many where the scanner stood among what it saw."""
         held = self.coarse.weights
         return float((held**2).sum() / held.sum() / np.median(held))
 
@@ -280,7 +277,7 @@ def _described(cells: Cells, kept: Mask, cloud: Prepared, cell: float, fine: flo
     coarse = outward(cells.coarser(cell / fine, kept, threads=threads).surface(threads=threads))
     smooth = outward(cells.surface(kept, threads))
     signatures = signatures_of(coarse, threads)
-    return View(coarse, smooth, signatures, cells, kept, cloud, cell, fine)
+    return View(coarse, smooth, signatures, cells, kept, cloud.local, cloud.home, cell, fine)
 
 
 def at_once(work: Callable[[Any, int], T], items: Any, threads: int) -> list[T]:
