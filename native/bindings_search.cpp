@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -31,13 +32,17 @@ std::vector<Motion> motions_of(const Poses& poses) {
     return motions;
 }
 
-Settling settling_of(const Field& field, const Points& points, const Indices& own, const Numbers& weights) {
-    same_length({points.shape(0), own.shape(0)});
-    same_length({field.size(), weights.shape(0)});
-    for (std::size_t i = 0; i < own.shape(0); ++i)
-        if (own.data()[i] >= static_cast<std::int64_t>(field.size())) throw std::invalid_argument("no such piece");
-    return {field, points.data(), own.data(), weights.data(), points.shape(0)};
-}
+// Keeps alive what it points to.
+struct KeptSettling {
+    nb::object field;
+    Points points;
+    Indices own;
+    Numbers weights;
+
+    Settling get() const {
+        return {nb::cast<const Field&>(field), points.data(), own.data(), weights.data(), points.shape(0)};
+    }
+};
 
 nb::tuple told(const NormalEquations& sums) {
     Fresh<double> a({6, 6}), b({6});
@@ -160,27 +165,31 @@ void bind_search(nb::module_& module) {
             },
             nb::arg("pose"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scale"),
             nb::arg("threads"));
+    nb::class_<KeptSettling>(module, "Settling")
+        .def("__init__",
+             [](KeptSettling* self, nb::object field, const Points& points, const Indices& own, const Numbers& weights) {
+                 const std::size_t pieces = nb::cast<const Field&>(field).size();
+                 same_length({points.shape(0), own.shape(0)});
+                 same_length({pieces, weights.shape(0)});
+                 for (std::size_t i = 0; i < own.shape(0); ++i)
+                     if (own.data()[i] >= static_cast<std::int64_t>(pieces)) throw std::invalid_argument("no such piece");
+                 new (self) KeptSettling{std::move(field), points, own, weights};
+             },
+             nb::arg("field"), nb::arg("points"), nb::arg("own"), nb::arg("weights"));
     module.def(
         "settling_equations",
-        [](const Field& source_field, const Points& source, const Indices& source_own, const Numbers& source_weights,
-           const Field& target_field, const Points& target, const Indices& target_own, const Numbers& target_weights,
-           const Input<double, nb::shape<4, 4>>& pose, double scale, int threads) {
-            const Settling x = settling_of(source_field, source, source_own, source_weights);
-            const Settling y = settling_of(target_field, target, target_own, target_weights);
+        [](const KeptSettling& source, const KeptSettling& target, const Input<double, nb::shape<4, 4>>& pose,
+           double scale, int threads) {
+            const Settling x = source.get(), y = target.get();
             return told(unlocked(
                 [&] { return settling_equations(x, y, Motion::from_matrix(pose.data()), scale, threads); }));
         },
-        nb::arg("source_field"), nb::arg("source"), nb::arg("source_own"), nb::arg("source_weights"),
-        nb::arg("target_field"), nb::arg("target"), nb::arg("target_own"), nb::arg("target_weights"), nb::arg("pose"),
-        nb::arg("scale"), nb::arg("threads"));
+        nb::arg("source"), nb::arg("target"), nb::arg("pose"), nb::arg("scale"), nb::arg("threads"));
     module.def(
         "settle",
-        [](const Field& source_field, const Points& source, const Indices& source_own, const Numbers& source_weights,
-           const Field& target_field, const Points& target, const Indices& target_own, const Numbers& target_weights,
-           const Input<double, nb::shape<4, 4>>& start, double scale, int most_steps, double enough,
-           const Freedom& freedom, int threads) {
-            const Settling x = settling_of(source_field, source, source_own, source_weights);
-            const Settling y = settling_of(target_field, target, target_own, target_weights);
+        [](const KeptSettling& source, const KeptSettling& target, const Input<double, nb::shape<4, 4>>& start,
+           double scale, int most_steps, double enough, const Freedom& freedom, int threads) {
+            const Settling x = source.get(), y = target.get();
             const Motion motion = unlocked([&] {
                 return settle(x, y, Motion::from_matrix(start.data()), scale, most_steps, enough, freedom, threads);
             });
@@ -188,10 +197,8 @@ void bind_search(nb::module_& module) {
             motion.to_matrix(result.data());
             return result.release();
         },
-        nb::arg("source_field"), nb::arg("source"), nb::arg("source_own"), nb::arg("source_weights"),
-        nb::arg("target_field"), nb::arg("target"), nb::arg("target_own"), nb::arg("target_weights"),
-        nb::arg("start"), nb::arg("scale"), nb::arg("most_steps"), nb::arg("enough"), nb::arg("freedom"),
-        nb::arg("threads"));
+        nb::arg("source"), nb::arg("target"), nb::arg("start"), nb::arg("scale"), nb::arg("most_steps"),
+        nb::arg("enough"), nb::arg("freedom"), nb::arg("threads"));
 }
 
 }  // namespace graphreg

@@ -54,12 +54,12 @@ def test_points_of_both_sides_pull_alike() -> None:
     start = in_cells(made.T_target_source, *views(made.source, made.target))
     start[:3, 3] *= 2.5
     here, there = (
-        (surface.field, surface.points, np.arange(len(surface), dtype=np.int32), np.ones(len(surface)))
+        _core.Settling(surface.field, surface.points, np.arange(len(surface), dtype=np.int32), np.ones(len(surface)))
         for surface in (x, y)
     )
     freedom = _core.Freedom(FREE, np.zeros(3))
-    forth = _core.settle(*here, *there, start, 0.7, 8, 1e-9, freedom, 1)
-    back = _core.settle(*there, *here, inverse(start), 0.7, 8, 1e-9, freedom, 1)
+    forth = _core.settle(here, there, start, 0.7, 8, 1e-9, freedom, 1)
+    back = _core.settle(there, here, inverse(start), 0.7, 8, 1e-9, freedom, 1)
     np.testing.assert_allclose(forth @ back, np.eye(4), atol=2e-6)
 
 

@@ -97,28 +97,15 @@ class Field:
         threads: int,
     ) -> tuple[_Floats, _Floats, float, float]: ...
 
+class Settling:
+    def __init__(self, field: Field, points: _Floats, own: _Indices, weights: _Floats) -> None: ...
+
 def settling_equations(
-    source_field: Field,
-    source: _Floats,
-    source_own: _Indices,
-    source_weights: _Floats,
-    target_field: Field,
-    target: _Floats,
-    target_own: _Indices,
-    target_weights: _Floats,
-    pose: _Floats,
-    scale: float,
-    threads: int,
+    source: Settling, target: Settling, pose: _Floats, scale: float, threads: int
 ) -> tuple[_Floats, _Floats, float, float]: ...
 def settle(
-    source_field: Field,
-    source: _Floats,
-    source_own: _Indices,
-    source_weights: _Floats,
-    target_field: Field,
-    target: _Floats,
-    target_own: _Indices,
-    target_weights: _Floats,
+    source: Settling,
+    target: Settling,
     start: _Floats,
     scale: float,
     most_steps: int,

@@ -22,7 +22,7 @@ from graphreg.clouds import Floats
 from graphreg.engine import Settings
 from graphreg.posegraph import PoseGraph, settle
 from graphreg.poses import inverse, pose, rotation_from_vector
-from graphreg.settling import OnPieces, points_on, scales_between
+from graphreg.settling import points_on, scales_between
 from graphreg.signatures import outward
 from graphreg.surfaces import Surface, cells_of
 from graphreg.views import FINE_PER_COARSE, LADDER, Prepared, highest_response, some_of
@@ -75,7 +75,7 @@ def _cell(source: Prepared, target: Prepared) -> float:
     return float(LADDER ** np.round(np.log(side) / np.log(LADDER)))
 
 
-def _surface(scan: Prepared, cell: float) -> tuple[Surface, OnPieces]:
+def _surface(scan: Prepared, cell: float) -> tuple[Surface, _core.Settling]:
     """Pieces of surface of the cells that the X84 rule keeps, in cells, and the points that lie on them."""
     usual = Settings()
     cells = cells_of(scan.local, cell, scan.weights, usual.k, strays=False)
@@ -86,7 +86,7 @@ def _surface(scan: Prepared, cell: float) -> tuple[Surface, OnPieces]:
 
 
 def _asked_for(
-    sides: tuple[tuple[Surface, OnPieces], tuple[Surface, OnPieces]], cell: float, motion: Floats
+    sides: tuple[tuple[Surface, _core.Settling], tuple[Surface, _core.Settling]], cell: float, motion: Floats
 ) -> tuple[Floats, Floats]:
     """Where a pair that lies like this would go in one step, and (6, 6) how firmly it is held there.
 
@@ -95,9 +95,7 @@ def _asked_for(
     (source, of_source), (target, of_target) = sides
     close = pose(motion[:3, :3], motion[:3, 3] / cell)
     scale = float(scales_between(source, target)[-1])
-    equations, slope, weight, squared = _core.settling_equations(
-        source.field, *of_source, target.field, *of_target, close, scale, 1
-    )
+    equations, slope, weight, squared = _core.settling_equations(of_source, of_target, close, scale, 1)
     if not weight > 0:
         return motion, np.zeros((6, 6))
     step = np.linalg.lstsq(equations, slope, rcond=1e-9)[0]

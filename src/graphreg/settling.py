@@ -7,14 +7,11 @@ on the grid. Those of one cloud alone would draw the pose to where they happen t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphreg import _core
 from graphreg.clouds import Floats
 from graphreg.surfaces import Surface
 from graphreg.views import View, at_once
-
-OnPieces = tuple[Floats, NDArray[np.int32], Floats]
 
 # Widths of the weights, in cells, while pieces are laid on pieces; where points lie far off their planes, they stay
 # wider: so many times that, and at most so wide.
@@ -38,7 +35,7 @@ def settled(
     """
     side = target.fine_cell if as_asked else _side(source, target)
 
-    def smooth(view: View, workers: int) -> tuple[Surface, OnPieces]:
+    def smooth(view: View, workers: int) -> tuple[Surface, _core.Settling]:
         surface = view.surface(side, workers)
         return surface, points_on(surface, view.points / side, workers)
 
@@ -49,9 +46,7 @@ def settled(
     close[:3, 3] *= finer
     scales = scales_between(here, there)
     close = there.field.refine(close[None], here.points, here.normals, here.importance, scales, freedom, threads)[0]
-    close = _core.settle(
-        here.field, *of_source, there.field, *of_target, close, float(scales[-1]), MOST_STEPS, ENOUGH, freedom, threads
-    )
+    close = _core.settle(of_source, of_target, close, float(scales[-1]), MOST_STEPS, ENOUGH, freedom, threads)
     close[:3, 3] /= finer
     return close
 
@@ -74,10 +69,12 @@ def _side(source: View, target: View) -> float:
     return max(target.fine_cell, coarse * target.cell / MOST_NOISE)
 
 
-def points_on(surface: Surface, points: Floats, threads: int = 1) -> OnPieces:
+def points_on(surface: Surface, points: Floats, threads: int = 1) -> _core.Settling:
     """The points of a cloud, in cells, of each the piece of its own surface that it lies on, and what those on each
     count: something between each point counting the same, which is best against noise, and each piece."""
     own = surface.field.nearest(points, NEAR, threads)
     held = np.bincount(own[own >= 0], minlength=len(surface))
     weights = np.maximum(held, 1) ** -0.5
-    return points, own, weights if surface.importance is None else weights * surface.importance
+    if surface.importance is not None:
+        weights *= surface.importance
+    return _core.Settling(surface.field, points, own, weights)
