@@ -28,15 +28,16 @@ from typing import Any
 import numpy as np
 
 from graphreg import batch, register
-from graphreg.batch import Batch
+from graphreg.batches.batch_run import Batch
 from graphreg.batches.jobs import read_jobs
-from graphreg.batches.plan import Plan
+from graphreg.batches.schedule import Plan
 from graphreg.batches.store import Record, Store
 from graphreg.batches.tasks import Register
 from graphreg.batches.workers import ONE_THREAD, Ended
 from graphreg.bench.runs import Log, run
-from graphreg.bench.tables import setting, write_table
+from graphreg.bench.tables import write_table
 from graphreg.datasets import synthetic
+from graphreg.provenance import setting
 
 BODIES = ("dragon", "hare", "hand", "casting")
 POINTS = 4_000

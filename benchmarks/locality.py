@@ -20,18 +20,18 @@ from unittest.mock import patch
 from weakref import WeakSet
 
 import numpy as np
-
 from batch import BODIES, NEIGHBOURS, VIEWS, local_cluster, rate_of_batch, timeless, write_jobs
+
 from graphreg import batch, register
-from graphreg.batches.routes import File, Routes
+from graphreg.batches.affinity import File, Routes
 from graphreg.bench.tables import write_table
-from graphreg.views import Prepared
+from graphreg.engine.preprocessing import PreprocessedCloud
 
 ROUNDS = 3
 WORKERS = 2
 Pairs = list[tuple[Path, Path]]
 # Clouds that this process was given.
-_seen: WeakSet[Prepared] = WeakSet()
+_seen: WeakSet[PreprocessedCloud] = WeakSet()
 
 
 class InTurn(Routes):
@@ -45,7 +45,7 @@ class InTurn(Routes):
         pass
 
 
-def counted(source: Prepared, target: Prepared, *, log: str, **how: Any) -> Any:
+def counted(source: PreprocessedCloud, target: PreprocessedCloud, *, log: str, **how: Any) -> Any:
     """Registers, and notes each cloud that this process was not given before."""
     new = [cloud for cloud in (source, target) if cloud not in _seen]
     _seen.update(new)
@@ -89,7 +89,7 @@ def compared(folder: Path, pairs: Pairs, rounds: int, **how: Any) -> dict[str, A
         for near in (False, True):
             with ExitStack() as held:
                 if not near:
-                    held.enter_context(patch("graphreg.batches.plan.Routes", InTurn))
+                    held.enter_context(patch("graphreg.batches.schedule.Routes", InTurn))
                 load, rate, said = measured(folder, pairs, **how)
             loads[near].append(load)
             rates[near].append(rate)

@@ -28,8 +28,8 @@ from graphreg import neighbour_graph, voxel_downsample  # noqa: E402
 from graphreg.bench.memory import resident_bytes  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.datasets import synthetic  # noqa: E402
-from graphreg.invariants import invariants_of  # noqa: E402
-from graphreg.response import response_of  # noqa: E402
+from graphreg.features.invariant_features import invariants_of  # noqa: E402
+from graphreg.features.response import response_of  # noqa: E402
 
 Points = NDArray[np.float64]
 K = 10

@@ -22,7 +22,7 @@ import open3d  # noqa: E402
 from graphreg import read  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.metrics import angular_error  # noqa: E402
-from graphreg.published import Settings, register_published  # noqa: E402
+from graphreg.paper.published import PaperSettings, register_published  # noqa: E402
 
 PAIRS = ("dragon_24_to_0", "dragon_48_to_24", "bunny_045_to_000")
 ROUNDS = 11
@@ -44,13 +44,13 @@ def main() -> None:
             continue
         source, target = (read(args.data / entry[end]) for end in ("source", "target"))
         truth = np.array(entry["T_target_source"])
-        first = register_published(source, target, Settings(), threads=THREADS)
+        first = register_published(source, target, PaperSettings(), threads=THREADS)
         clouds = open3d_cloud(first.source), open3d_cloud(first.target)
         start = np.eye(4)
         start[:3, 3] = first.target.mean(axis=0) - first.source.mean(axis=0)
         ours, theirs = [], []
         for _ in range(ROUNDS):
-            ours.append(register_published(source, target, Settings(), threads=THREADS).timings["register"])
+            ours.append(register_published(source, target, PaperSettings(), threads=THREADS).timings["register"])
             began = time.perf_counter()
             icp = registration.registration_icp(
                 *clouds,

@@ -16,8 +16,8 @@ from scaling import APART, START, ground
 from graphreg import register, report
 from graphreg.bench.tables import write_table
 from graphreg.poses import transform
+from graphreg.reports.display_clouds import before_and_after
 from graphreg.reports.pictures import write_png
-from graphreg.reports.scenes import before_and_after
 
 SIZES = (10_000, 100_000, 1_000_000, 2_000_000, 5_000_000)
 ROUNDS = 3

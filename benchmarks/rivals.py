@@ -27,16 +27,16 @@ import pycpd  # noqa: E402
 from probreg import cost_functions  # noqa: E402
 
 from graphreg import read, voxel_downsample  # noqa: E402
+from graphreg.baselines import BASELINES  # noqa: E402
+from graphreg.baselines.gmm import Overlap  # noqa: E402
+from graphreg.baselines.mixtures import in_spatial_order, unit_of  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.clouds import Floats  # noqa: E402
-from graphreg.graphs import neighbour_graph  # noqa: E402
-from graphreg.histograms import outward_normals  # noqa: E402
-from graphreg.invariants import planes_of  # noqa: E402
-from graphreg.methods import RIVALS  # noqa: E402
-from graphreg.methods.gmm import Overlap  # noqa: E402
-from graphreg.methods.mixtures import in_spatial_order, unit_of  # noqa: E402
+from graphreg.features.fpfh_features import outward_normals  # noqa: E402
+from graphreg.features.graphs import neighbour_graph  # noqa: E402
+from graphreg.features.invariant_features import planes_of  # noqa: E402
+from graphreg.method_interface import Outcome  # noqa: E402
 from graphreg.metrics import angular_error  # noqa: E402
-from graphreg.outcomes import Outcome  # noqa: E402
 from graphreg.poses import pose  # noqa: E402
 
 PAIRS = ("dragon_24_to_0", "bunny_045_to_000", "armadillo_SIM_30_to_0")
@@ -125,7 +125,7 @@ def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
 
 
 def run(name: str, source: Floats, target: Floats, **settings: Any) -> Outcome:
-    defaults, method, _ = RIVALS[name]
+    defaults, method, _ = BASELINES[name]
     return method(source, target, replace(defaults, **settings), None, 0, THREADS, None)
 
 
@@ -183,14 +183,14 @@ def open3d_icp(first: Outcome) -> Callable[[], Floats]:
 
 def open3d_icp_to_planes(first: Outcome) -> Callable[[], Floats]:
     """With our normals, which both are given before the clock starts."""
-    normals, _ = planes_of(neighbour_graph(first.target, RIVALS["icp-kn"][0].normal_neighbours))
+    normals, _ = planes_of(neighbour_graph(first.target, BASELINES["icp-kn"][0].normal_neighbours))
     return icp_of(first, cloud_of(first.target, normals), registration.TransformationEstimationPointToPlane())
 
 
 def open3d_fgr(first: Outcome) -> Callable[[], Floats]:
     """Features and registration; the normals, which ours makes inside its time, are given."""
     here, there = (cloud_of(cloud, outward_normals(cloud, 10, THREADS)) for cloud in (first.source, first.target))
-    reach = open3d.geometry.KDTreeSearchParamHybrid(RIVALS["fgr"][0].radius * first.voxel, 100)
+    reach = open3d.geometry.KDTreeSearchParamHybrid(BASELINES["fgr"][0].radius * first.voxel, 100)
     size = max(
         float(np.linalg.norm(cloud - cloud.mean(axis=0), axis=1).max()) for cloud in (first.source, first.target)
     )

@@ -26,7 +26,7 @@ from graphreg.bench.memory import resident_bytes
 from graphreg.bench.peers import LOCAL, installed, told
 from graphreg.bench.tables import write_table
 from graphreg.clouds import Floats
-from graphreg.engine import Settings
+from graphreg.engine.settings import EngineSettings
 from graphreg.metrics import angular_error
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
@@ -133,7 +133,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
         "the whole call, all cores, each run in a process of its own, in turns, medians; points: of each cloud; a "
         "doubling: times as long for twice the points, since the size before; peak: memory beyond that of the points; "
         "degrees: error of the rotation",
-        f"ours looks at {Settings().points:,} points of each cloud, drawn at random, and so takes little longer for "
+        f"ours samples {EngineSettings().points:,} points of each cloud at random, and so takes little longer for "
         "more; the others look at all of them",
         f"ours from any pose, without a voxel size; the others from {DEGREES:g} degrees off, with voxels "
         f"of {VOXEL:g} of the size, and neighbours within 3 (icp) or 5 (gicp) of them",

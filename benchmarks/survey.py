@@ -28,13 +28,13 @@ from scaling import APART, START, ground
 from graphreg import batch, prepare, read_cloud, register, write
 from graphreg.batches.cache import content_of, prepare_file, prepared_cloud
 from graphreg.batches.jobs import as_jobs
-from graphreg.batches.plan import Plan
+from graphreg.batches.schedule import Plan
 from graphreg.batches.store import Store
 from graphreg.batches.tasks import Prepare
 from graphreg.batches.workers import ONE_THREAD, Ended
 from graphreg.bench.memory import resident_bytes
 from graphreg.bench.tables import write_table
-from graphreg.engine import Settings
+from graphreg.engine.settings import EngineSettings
 from graphreg.poses import transform
 
 POINTS = 10_000_000
@@ -75,11 +75,11 @@ def run_once(folder: Path, suffix: str) -> None:
         cloud = timed("read", lambda path=path: read_cloud(path))
         timed("prepare", lambda cloud=cloud: prepare(cloud))
         del cloud
-        prepare_file(cache, str(path), Settings.points)
+        prepare_file(cache, str(path), EngineSettings.points)
     peak = resident_bytes("VmHWM")
     for _ in range(ROUNDS):
         clouds = [
-            timed("load", lambda p=p, c=c: prepared_cloud(cache, str(p), c, Settings.points))
+            timed("load", lambda p=p, c=c: prepared_cloud(cache, str(p), c, EngineSettings.points))
             for p, c in zip(paths, contents, strict=True)
         ]
         found = timed("register", lambda clouds=clouds: register(*clouds, threads=1))

@@ -64,14 +64,14 @@ Output<double> matrices(const Motions& motions, Get&& get) {
 }  // namespace
 
 void bind_search(nb::module_& module) {
-    nb::class_<Freedom>(module, "Freedom")
+    nb::class_<Freedom>(module, "DegreesOfFreedom")
         .def("__init__",
              [](Freedom* self, const std::array<bool, 6>& free, const std::array<double, 3>& pivot) {
                  new (self) Freedom{free, pivot};
              },
              nb::arg("free"), nb::arg("pivot"));
     module.def(
-        "signatures",
+        "descriptors",
         [](const Points& points, const Points& normals, double radius, int threads) {
             same_length({points.shape(0), normals.shape(0)});
             Fresh<std::uint8_t> result({points.shape(0), signature_size});
@@ -82,9 +82,9 @@ void bind_search(nb::module_& module) {
         },
         nb::arg("points"), nb::arg("normals"), nb::arg("radius"), nb::arg("threads"));
     module.def(
-        "match",
+        "match_descriptors",
         [](const Signatures& a, const Signatures& b, int threads) {
-            if (a.shape(0) == 0 || b.shape(0) == 0) throw std::invalid_argument("no signatures to match");
+            if (a.shape(0) == 0 || b.shape(0) == 0) throw std::invalid_argument("no descriptors to match");
             Fresh<std::int32_t> best_of_a({a.shape(0)}), best_of_b({b.shape(0)});
             unlocked([&] {
                 match(a.data(), a.shape(0), b.data(), b.shape(0), threads, best_of_a.data(), best_of_b.data());
@@ -105,8 +105,8 @@ void bind_search(nb::module_& module) {
             return nb::make_tuple(matrices(found, [](const Hypothesis& h) { return h.motion; }), support.release());
         },
         nb::arg("source"), nb::arg("source_normals"), nb::arg("target"), nb::arg("target_normals"),
-        nb::arg("tolerance"), nb::arg("most"), nb::arg("freedom"), nb::arg("threads"));
-    nb::class_<Field>(module, "Field")
+        nb::arg("tolerance"), nb::arg("most"), nb::arg("dof"), nb::arg("threads"));
+    nb::class_<Field>(module, "SurfelGrid")
         .def("__init__",
              [](Field* self, const Points& points, const Points& normals,
                 const Input<std::int32_t, nb::shape<-1, -1>>& neighbours) {
@@ -152,7 +152,7 @@ void bind_search(nb::module_& module) {
                 return matrices(motions, [](const Motion& m) { return m; });
             },
             nb::arg("poses"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scales"),
-            nb::arg("freedom"), nb::arg("threads"))
+            nb::arg("dof"), nb::arg("threads"))
         .def(
             "equations",
             [](const Field& self, const Input<double, nb::shape<4, 4>>& pose, const Points& points,
@@ -165,7 +165,7 @@ void bind_search(nb::module_& module) {
             },
             nb::arg("pose"), nb::arg("points"), nb::arg("normals"), nb::arg("weights").none(), nb::arg("scale"),
             nb::arg("threads"));
-    nb::class_<KeptSettling>(module, "Settling")
+    nb::class_<KeptSettling>(module, "SurfelPoints")
         .def("__init__",
              [](KeptSettling* self, nb::object field, const Points& points, const Indices& own, const Numbers& weights) {
                  const std::size_t pieces = nb::cast<const Field&>(field).size();
@@ -175,9 +175,9 @@ void bind_search(nb::module_& module) {
                      if (own.data()[i] >= static_cast<std::int64_t>(pieces)) throw std::invalid_argument("no such piece");
                  new (self) KeptSettling{std::move(field), points, own, weights};
              },
-             nb::arg("field"), nb::arg("points"), nb::arg("own"), nb::arg("weights"));
+             nb::arg("grid"), nb::arg("points"), nb::arg("own"), nb::arg("weights"));
     module.def(
-        "settling_equations",
+        "symmetric_equations",
         [](const KeptSettling& source, const KeptSettling& target, const Input<double, nb::shape<4, 4>>& pose,
            double scale, int threads) {
             const Settling x = source.get(), y = target.get();
@@ -186,7 +186,7 @@ void bind_search(nb::module_& module) {
         },
         nb::arg("source"), nb::arg("target"), nb::arg("pose"), nb::arg("scale"), nb::arg("threads"));
     module.def(
-        "settle",
+        "refine_symmetric",
         [](const KeptSettling& source, const KeptSettling& target, const Input<double, nb::shape<4, 4>>& start,
            double scale, int most_steps, double enough, const Freedom& freedom, int threads) {
             const Settling x = source.get(), y = target.get();
@@ -198,7 +198,7 @@ void bind_search(nb::module_& module) {
             return result.release();
         },
         nb::arg("source"), nb::arg("target"), nb::arg("start"), nb::arg("scale"), nb::arg("most_steps"),
-        nb::arg("enough"), nb::arg("freedom"), nb::arg("threads"));
+        nb::arg("enough"), nb::arg("dof"), nb::arg("threads"));
 }
 
 }  // namespace graphreg

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphreg
-from drawn import make_cloud, make_motion, motions, seeds
 from graphreg.errors import InputError
 from graphreg.metrics import angular_error, rmsd, segment_errors, sequence_errors, translation_error
 from graphreg.poses import inverse, pose, rotation_from_vector
+from tests.support.strategies import make_cloud, make_motion, motions, seeds
 
 
 @given(st.floats(1e-9, 180), motions, seeds)

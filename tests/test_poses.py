@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import graphreg
-from drawn import make_cloud, make_motion, motions
 from graphreg.poses import as_pose, inverse, nearest_rotation, pose, rotation_from_vector, transform
+from tests.support.strategies import make_cloud, make_motion, motions
 
 Floats = NDArray[np.float64]
 vectors = st.tuples(*[st.floats(-3, 3)] * 3).map(np.array)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import graphreg
-from drawn import make_motion, scanned_twice
 from graphreg.datasets import synthetic
+from graphreg.method_interface import Iteration
 from graphreg.metrics import angular_error, rmsd
-from graphreg.outcomes import Iteration
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from tests.support.strategies import make_motion, scanned_twice
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
 ROUND_ABOUT = np.linspace(0, 2 * np.pi, 300, endpoint=False)

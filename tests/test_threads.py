@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import graphreg
-from drawn import KINDS, Floats, make_cloud
+from tests.support.strategies import KINDS, Floats, make_cloud
 
 
 def everything(points: Floats, threads: int) -> list[bytes]:

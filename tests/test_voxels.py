@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphreg
-import twins
-from drawn import Floats, clouds, make_cloud
+from tests.support import twins
+from tests.support.strategies import Floats, clouds, make_cloud
 
 
 def in_order(points: Floats) -> Floats:

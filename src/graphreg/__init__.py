@@ -1,22 +1,21 @@
 """graphreg registers 3D point clouds: two scans go in, the rigid motion between them comes out."""
 
-from graphreg.batch import batch
+from graphreg._version import __version__
+from graphreg.batches.batch_run import batch
 from graphreg.clouds import Cloud
+from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import FileError, InputError, MissingExtraError
+from graphreg.features.fpfh_features import fpfh
+from graphreg.features.graphs import Graph, neighbour_graph
+from graphreg.features.invariant_features import invariants, normals
+from graphreg.features.response import inliers, intensity, resample
 from graphreg.files import formats, read, read_cloud, write
-from graphreg.files.poses import read_poses, write_poses
-from graphreg.graphs import Graph, neighbour_graph
-from graphreg.histograms import fpfh
-from graphreg.invariants import invariants, normals
-from graphreg.multiway import Multiway, multiway
+from graphreg.files.pose_files import read_poses, write_poses
+from graphreg.multiscan.multiway_registration import Multiway, multiway
+from graphreg.multiscan.odometry import Odometry, Trajectory, sequence
 from graphreg.registration import Result, methods, prepare, register
-from graphreg.reports.html import report
-from graphreg.response import inliers, intensity, resample
-from graphreg.sequences import Odometry, Trajectory, sequence
-from graphreg.views import Prepared
+from graphreg.reports.registration_page import report
 from graphreg.voxels import voxel_downsample
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Cloud",
@@ -26,9 +25,10 @@ __all__ = [
     "MissingExtraError",
     "Multiway",
     "Odometry",
-    "Prepared",
+    "PreprocessedCloud",
     "Result",
     "Trajectory",
+    "__version__",
     "batch",
     "formats",
     "fpfh",

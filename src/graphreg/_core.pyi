@@ -56,10 +56,10 @@ def cell_moments(
     threads: int,
     own: _Floats | None = None,
 ) -> tuple[_Floats, _Floats, _Floats]: ...
-def signatures(points: _Floats, normals: _Floats, radius: float, threads: int) -> NDArray[np.uint8]: ...
-def match(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]: ...
+def descriptors(points: _Floats, normals: _Floats, radius: float, threads: int) -> NDArray[np.uint8]: ...
+def match_descriptors(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]: ...
 
-class Freedom:
+class DegreesOfFreedom:
     def __init__(self, free: Sequence[bool], pivot: Sequence[float] | _Floats) -> None: ...
 
 def hypotheses(
@@ -69,11 +69,11 @@ def hypotheses(
     target_normals: _Floats,
     tolerance: float,
     most: int,
-    freedom: Freedom,
+    dof: DegreesOfFreedom,
     threads: int,
 ) -> tuple[_Floats, _Indices]: ...
 
-class Field:
+class SurfelGrid:
     def __init__(self, points: _Floats, normals: _Floats, neighbours: _Indices) -> None: ...
     def nearest(self, places: _Floats, most: float, threads: int) -> _Indices: ...
     def score(self, poses: _Floats, points: _Floats, normals: _Floats, reach: float, threads: int) -> _Floats: ...
@@ -84,7 +84,7 @@ class Field:
         normals: _Floats,
         weights: _Floats | None,
         scales: _Floats,
-        freedom: Freedom,
+        dof: DegreesOfFreedom,
         threads: int,
     ) -> _Floats: ...
     def equations(
@@ -97,20 +97,20 @@ class Field:
         threads: int,
     ) -> tuple[_Floats, _Floats, float, float]: ...
 
-class Settling:
-    def __init__(self, field: Field, points: _Floats, own: _Indices, weights: _Floats) -> None: ...
+class SurfelPoints:
+    def __init__(self, grid: SurfelGrid, points: _Floats, own: _Indices, weights: _Floats) -> None: ...
 
-def settling_equations(
-    source: Settling, target: Settling, pose: _Floats, scale: float, threads: int
+def symmetric_equations(
+    source: SurfelPoints, target: SurfelPoints, pose: _Floats, scale: float, threads: int
 ) -> tuple[_Floats, _Floats, float, float]: ...
-def settle(
-    source: Settling,
-    target: Settling,
+def refine_symmetric(
+    source: SurfelPoints,
+    target: SurfelPoints,
     start: _Floats,
     scale: float,
     most_steps: int,
     enough: float,
-    freedom: Freedom,
+    dof: DegreesOfFreedom,
     threads: int,
 ) -> _Floats: ...
 def voxel_cells(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphreg import _core
+import graphreg._core as _core
 from graphreg.clouds import Cloud, Floats, as_cloud, extent, rows_drawn
 from graphreg.threads import thread_count
 

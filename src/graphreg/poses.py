@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from graphreg.clouds import Cloud, Floats, as_array
 from graphreg.errors import InputError
@@ -52,6 +52,20 @@ def as_pose(value: Any, name: str = "init", tolerance: float = ROUGHLY) -> Float
     if np.linalg.det(linear) < 0:
         raise InputError(f"{name}: expected a rotation, got a reflection (determinant -1)")
     return pose(nearest_rotation(linear), matrix[:3, 3])
+
+
+def as_poses(value: Any, name: str = "poses") -> Floats:
+    """Accept one rigid motion or several as (N, 4, 4); anything else is an InputError."""
+    try:
+        array = np.asarray(as_array(value), np.float64)
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+        raise InputError(f"{name}: expected 4x4 matrices of numbers, got {type(value).__name__}") from problem
+    if array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
+        raise InputError(f"{name}: expected shape (4, 4) or (N, 4, 4), got {array.shape}")
+    motions = array.reshape(-1, 4, 4)
+    for number, motion in enumerate(motions):
+        as_pose(motion, name if len(motions) == 1 else f"{name}[{number}]")
+    return motions
 
 
 def nearest_rotation(matrix: ArrayLike) -> Floats:
@@ -126,3 +140,27 @@ def own_frame(cloud: Floats) -> Floats:
     axes *= np.where(np.sum((arms @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
     axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
     return pose(axes.T, -axes.T @ centre)
+
+
+def cross_matrices(vectors: Floats) -> Floats:
+    """The matrices [v] with [v] u = v x u."""
+    x, y, z = vectors.T
+    zero = np.zeros_like(x)
+    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class PoseGraph:
+    """Poses, and motions between them.
+
+    poses        (N, 4, 4): x_world = P x
+    pairs        (E, 2): source and target of each edge
+    motions      (E, 4, 4): x_target = Z x_source
+    information  (E, 6, 6): the inverse of the covariance of a small motion after Z: turns about the target's x, y, z
+                 axes (radians), then shifts along them
+    """
+
+    poses: Floats
+    pairs: NDArray[np.intp]
+    motions: Floats
+    information: Floats

@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphreg.baselines import BASELINES
 from graphreg.clouds import Cloud, Floats, as_array, as_cloud
-from graphreg.engine import Settings as EngineSettings
-from graphreg.engine import look_again, register_engine
+from graphreg.engine.outcome import EngineOutcome
+from graphreg.engine.pipeline import register_graphreg, retry_subsampled
+from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
+from graphreg.engine.settings import EngineSettings
+from graphreg.engine.verdict import judge
 from graphreg.errors import InputError
-from graphreg.methods import RIVALS
-from graphreg.outcomes import Callback, Iteration, Outcome
+from graphreg.method_interface import Callback, Iteration, Outcome
+from graphreg.paper.published import PIPL, PaperSettings, register_published
 from graphreg.poses import as_pose
-from graphreg.published import PIPL, Settings, register_published
 from graphreg.threads import thread_count
-from graphreg.verdict import judge
-from graphreg.views import Prepared, drawn
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,19 @@ WHOLE = 0.9
 
 METHODS = {
     "graphreg": Method(
-        EngineSettings(), register_engine, "our own: from any starting pose, matched signatures and annealed surfaces"
+        EngineSettings(),
+        register_graphreg,
+        "our own: from any pose, matched descriptors and annealed refinement",
     ),
     "graphreg-paper": Method(
-        Settings(), register_published, "as published: graph features, rigid-body dynamics, adaptive annealing; local"
+        PaperSettings(),
+        register_published,
+        "as published: graph features, rigid-body dynamics, adaptive annealing; local",
     ),
     "pipl": Method(
         PIPL, register_published, "the physics baseline: gravity between unit masses, plain annealing; local"
     ),
-    **{name: Method(*rival) for name, rival in RIVALS.items()},
+    **{name: Method(*rival) for name, rival in BASELINES.items()},
 }
 
 
@@ -175,20 +180,23 @@ def register(
         settings["weights"] = _weights(settings["weights"], clouds)
     chosen = replace(chosen, **settings)
     for name, cloud in zip(("source", "target"), clouds, strict=True):
-        if isinstance(cloud, Cloud) and len(cloud) <= chosen.k:
-            raise InputError(f"{name}: holds {len(cloud)} finite points, but at least {chosen.k + 1} are needed")
+        if isinstance(cloud, Cloud) and len(cloud) < chosen.required_points:
+            raise InputError(
+                f"{name}: holds {len(cloud)} finite points, but at least {chosen.required_points} are needed"
+            )
     _require_seed(seed)
     start = None if init is None else as_pose(init)
     workers = thread_count(threads)
-    here, there = (cloud if isinstance(cloud, Prepared) else cloud.points for cloud in clouds)
+    here, there = (cloud if isinstance(cloud, PreprocessedCloud) else cloud.points for cloud in clouds)
     found = METHODS[method].run(here, there, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
     verdict = judge(found, workers)
-    if method == "graphreg" and start is None and not verdict.success and verdict.evidence.overlap < WHOLE:
-        again = look_again(found, here, there, chosen, seed, workers, callback)
+    if isinstance(found, EngineOutcome) and start is None and not verdict.success and verdict.evidence.overlap < WHOLE:
+        again = retry_subsampled(found, here, there, chosen, seed, workers, callback)
         if again is not None and (second := judge(again, workers)).confidence > verdict.confidence:
             found, verdict = again, second
     ended = time.perf_counter()
+    ours = found if isinstance(found, EngineOutcome) else None
     return Result(
         transformation=found.transformation,
         success=verdict.success,
@@ -199,9 +207,9 @@ def register(
         covariance=verdict.hold.covariance if verdict.hold else None,
         centre=verdict.hold.centre if verdict.hold else None,
         undetermined=verdict.hold.undetermined if verdict.hold else (),
-        hypotheses=found.hypotheses,
-        runner_up=found.runner_up,
-        scores=found.scores,
+        hypotheses=ours.hypotheses if ours else 1,
+        runner_up=ours.runner_up if ours else None,
+        scores=ours.scores if ours else (),
         timings={**found.timings, "judge": ended - judged, "total": ended - began},
         method=method,
         settings={name: value for name, value in asdict(chosen).items() if name != "weights"} | {"voxel": found.voxel},
@@ -211,7 +219,9 @@ def register(
     )
 
 
-def prepare(cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0) -> Prepared:
+def prepare(
+    cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0
+) -> PreprocessedCloud:
     """Look at a cloud once, for several registrations: `register` takes what this gives in place of the cloud.
 
     points, weights, seed  as in `register`: how many points are looked at, what each weighs, which ones are drawn
@@ -224,14 +234,14 @@ def prepare(cloud: Any, *, points: int = EngineSettings.points, weights: Any = N
     settings = EngineSettings(points=points)
     _require_seed(seed)
     return replace(
-        drawn(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed),
+        preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed),
         dropped=whole.dropped,
     )
 
 
-def _accepted(value: Any, name: str, method: str) -> Cloud | Prepared:
+def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
     """A cloud at the door; one that is prepared stays so for the method that can use it."""
-    return value if isinstance(value, Prepared) and method == "graphreg" else as_cloud(value, name)
+    return value if isinstance(value, PreprocessedCloud) and method == "graphreg" else as_cloud(value, name)
 
 
 def _require_seed(seed: Any) -> None:
@@ -239,16 +249,18 @@ def _require_seed(seed: Any) -> None:
         raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
 
 
-def _weights(weights: Any, clouds: tuple[Cloud | Prepared, Cloud | Prepared]) -> tuple[Floats | None, Floats | None]:
+def _weights(
+    weights: Any, clouds: tuple[Cloud | PreprocessedCloud, Cloud | PreprocessedCloud]
+) -> tuple[Floats | None, Floats | None]:
     """Weights of the source's points, or of both clouds', for the rows that became points."""
     both = weights if isinstance(weights, (tuple, list)) and len(weights) == 2 else (weights, None)
     return _checked_weights(both[0], clouds[0], "source"), _checked_weights(both[1], clouds[1], "target")
 
 
-def _checked_weights(values: Any, cloud: Cloud | Prepared, name: str) -> Floats | None:
+def _checked_weights(values: Any, cloud: Cloud | PreprocessedCloud, name: str) -> Floats | None:
     if values is None:
         return None
-    if isinstance(cloud, Prepared):
+    if isinstance(cloud, PreprocessedCloud):
         raise InputError(f"weights: the {name} was prepared without them; give them to prepare()")
     try:
         numbers = np.asarray(as_array(values), np.float64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphreg import _core
+import graphreg._core as _core
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.threads import thread_count

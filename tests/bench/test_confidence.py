@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from graphreg.bench import confidence, pairs
 from graphreg.cli import app
+from graphreg.engine.verdict import Observability
 from graphreg.poses import pose, rotation_from_vector
 from graphreg.registration import register
-from graphreg.verdict import Hold
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_area_is_the_chance_that_right_is_believed_more() -> None:
 def test_errors_drawn_from_the_covariance_are_calibrated() -> None:
     rng = np.random.default_rng(2)
     mixing = rng.normal(size=(6, 6)) * 1e-4
-    hold = Hold(np.array([10.0, -20.0, 30.0]), mixing @ mixing.T, ())
+    hold = Observability(np.array([10.0, -20.0, 30.0]), mixing @ mixing.T, ())
     truth = pose(rotation_from_vector([0.5, 1.0, -2.0]), [5.0, 6.0, 7.0])
     squared = []
     for _ in range(2000):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from graphreg.bench import EXPERIMENTS, GROUPS, cooling, odometry, pairs, resampling, views
+from graphreg.bench import EXPERIMENTS, GROUPS, cooling, odometry, pair_pictures, pairs, resampling
 from graphreg.cli import app
 from graphreg.registration import methods
 
@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs.pot, "POINTS", 3000)
     monkeypatch.setattr(cooling, "QUICK_POINTS", 1500)
     monkeypatch.setattr(odometry, "QUICK_POINTS", 2000)
-    for module in (views, resampling):
+    for module in (pair_pictures, resampling):
         monkeypatch.setattr(module, "SIZE", (400, 120))
 
 

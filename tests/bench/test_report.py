@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.browser import Browser, installed
+from tests.support.html_pages import Page
 
-from browser import Browser, installed
 from graphreg.bench.comparison import READING
 from graphreg.bench.report import MOST_LINES, write_report
 from graphreg.bench.tables import write_table
 from graphreg.errors import FileError, InputError
 from graphreg.reports.charts import charts_side_by_side, line_chart
-from parsed import Page
 
 STAGES = {"graphreg": {"judge": 0.3, "search": 0.1, "total": 0.5}, "icp": {"register": 0.7, "novel": 0.1, "total": 0.9}}
 

@@ -13,4 +13,4 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("graphreg.cli.demo")  # as a name of the package, it is the function
     monkeypatch.setattr(module, "PANELS", (320, 84))
     monkeypatch.setattr(module, "PAIR", (320, 120))
-    monkeypatch.setattr("graphreg.reports.html.PICTURE", (140, 56))
+    monkeypatch.setattr("graphreg.reports.registration_page.PICTURE", (140, 56))

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.batch_jobs import keys_in, pairs_of, write_scans
 
 import graphreg
-from batched import keys_in, pairs_of, write_scans
 from graphreg.batches.store import Record
 from graphreg.datasets import synthetic
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.commands import Shell
 
 import graphreg
-from commands import Shell
 from graphreg.clouds import as_cloud
 from graphreg.datasets import synthetic
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.strategies import make_motion
 
 import graphreg
-from drawn import make_motion
 from graphreg.datasets import synthetic
 from graphreg.files.g2o import read_graph
 from graphreg.poses import transform

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.commands import Shell
+from tests.support.png_images import decoded
 
 import graphreg
-from commands import Shell
 from graphreg.clouds import as_cloud
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
-from png import decoded
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
 

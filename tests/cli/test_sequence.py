@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.walks import NOISE, from_first, poses, walk
 
 import graphreg
 from graphreg.metrics import angular_error, translation_error
 from graphreg.poses import inverse
-from walks import NOISE, from_first, poses, walk
 
 COUNT = 5
 

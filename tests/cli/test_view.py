@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.support.commands import Shell
+from tests.support.strategies import scanned
 
 import graphreg
-from commands import Shell
-from drawn import scanned
 
 needs_viser = pytest.mark.skipif(
     find_spec("viser") is None, reason="viser is not installed: pip install 'graphreg[view]'"

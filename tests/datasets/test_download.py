@@ -16,9 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.support.strategies import make_cloud
 
 import graphreg
-from drawn import make_cloud
 from graphreg import FileError, InputError
 from graphreg.datasets import download, stanford
 from graphreg.datasets.catalogue import DATASETS, Archive, Dataset

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.support.strategies import make_cloud, motions
 
 import graphreg
-from drawn import make_cloud, motions
 from graphreg import FileError, InputError
 from graphreg.datasets import stanford
 

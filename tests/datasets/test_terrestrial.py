@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.strategies import make_cloud, make_motion
 
 import graphreg
-from drawn import make_cloud, make_motion
 from graphreg import FileError, InputError
 from graphreg.datasets import eth_tls, whu_tls
 from graphreg.poses import inverse

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.strategies import make_cloud, make_motion
 
 import graphreg
-from drawn import make_cloud, make_motion
 from graphreg import FileError, InputError
 from graphreg.datasets import threedmatch
 from graphreg.poses import transform

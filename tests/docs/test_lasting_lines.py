@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.snippets import BENCH, GET, VIEW, environment, lines_in_text, lines_of_shell
+from tests.support.strategies import scanned
 from typer.testing import CliRunner
 
 import graphreg
-from drawn import scanned
 from graphreg.bench import EXPERIMENTS, runner
 from graphreg.bench.tables import write_table
 from graphreg.cli import app
 from graphreg.datasets import stanford
 from graphreg.datasets.catalogue import DATASETS
 from graphreg.errors import MissingExtraError
-from snippets import BENCH, GET, VIEW, environment, lines_in_text, lines_of_shell
 
 VIEWED, GOT, MEASURED = ([line for line in lines_of_shell() if line.startswith(what)] for what in (VIEW, GET, BENCH))
 PAGE = f"{BENCH} page"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.snippets import LASTING, PAGES, PYTHON, Block, blocks, environment, lines_of_shell
+from tests.support.strategies import scanned_twice
 
 import graphreg
-from drawn import scanned_twice
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
-from snippets import LASTING, PAGES, PYTHON, Block, blocks, environment, lines_of_shell
 
 LINES = {line: needs for line, needs in lines_of_shell().items() if not line.startswith(LASTING)}
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.support.strategies import make_motion, motions
 
 import graphreg
-from drawn import make_motion, motions
-from graphreg.files.poses import POSE_SUFFIXES
+from graphreg.files.pose_files import POSE_SUFFIXES
 from graphreg.metrics import angular_error
 from graphreg.poses import pose
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import graphreg
-from graphreg.graphs import neighbour_graph
-from graphreg.histograms import outward_normals
-from graphreg.invariants import planes_of
-from graphreg.methods.fgr import FgrSettings, align_matches
-from graphreg.methods.icp import IcpSettings, register_icp
-from graphreg.methods.icp_kn import IcpKnSettings, register_icp_kn
-from graphreg.methods.matches import feature_matches
-from graphreg.methods.run import Run
+from graphreg.baselines.baseline_run import Run
+from graphreg.baselines.fgr import FgrSettings, align_matches
+from graphreg.baselines.fpfh_correspondences import feature_matches
+from graphreg.baselines.icp import IcpSettings, register_icp
+from graphreg.baselines.icp_kn import IcpKnSettings, register_icp_kn
+from graphreg.features.fpfh_features import outward_normals
+from graphreg.features.graphs import neighbour_graph
+from graphreg.features.invariant_features import planes_of
+from graphreg.method_interface import Outcome
 from graphreg.metrics import angular_error, rmsd
-from graphreg.outcomes import Outcome
 from graphreg.poses import pose, rotation_from_vector, transform
 
 open3d = pytest.importorskip("open3d", reason="open3d is not installed: pip install 'graphreg[peers]'")

@@ -11,8 +11,8 @@ import pytest
 from scipy import optimize
 
 import graphreg
-from graphreg.methods.gmm import BOUNDS, ROUNDING, GmmSettings, Overlap, register_gmm
-from graphreg.methods.mixtures import unit_of
+from graphreg.baselines.gmm import BOUNDS, ROUNDING, GmmSettings, Overlap, register_gmm
+from graphreg.baselines.mixtures import unit_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose
 

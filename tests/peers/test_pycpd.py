@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import graphreg
-from graphreg.methods.cpd import CpdSettings, register_cpd
-from graphreg.methods.mixtures import unit_of
+from graphreg.baselines.cpd import CpdSettings, register_cpd
+from graphreg.baselines.mixtures import unit_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from numpy.typing import NDArray
+from tests.support.strategies import clouds, make_cloud, make_motion, motions
+from tests.support.twins import nearest, planes
 
 import graphreg
-from drawn import clouds, make_cloud, make_motion, motions
-from twins import nearest, planes
 
 Floats = NDArray[np.float64]
 K = 10

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.strategies import make_motion
 
 import graphreg
-from drawn import make_motion
 from graphreg.bench.pairs import pair_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, transform

@@ -8,7 +8,7 @@ import pytest
 
 from graphreg.datasets import kitti
 from graphreg.metrics import sequence_errors
-from graphreg.sequences import sequence, steps_between
+from graphreg.multiscan.odometry import sequence, steps_between
 
 # The paper's, of each step: degrees and metres.
 PAPER = 0.1017, 0.0422

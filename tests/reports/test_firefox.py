@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.firefox import Firefox, installed
+from tests.support.strategies import scanned
 
 import graphreg
-from drawn import scanned
-from firefox import Firefox, installed
 from graphreg.reports import html
-from graphreg.reports.shell import page, records, write_page
+from graphreg.reports.page_shell import page, records, write_page
 
 pytestmark = pytest.mark.skipif(installed() is None, reason="no Firefox is installed to open pages with")
 

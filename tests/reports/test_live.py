@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.strategies import scanned
 
 import graphreg
-from drawn import scanned
 from graphreg.clouds import as_cloud
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports import live as module

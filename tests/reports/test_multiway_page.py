@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.browser import Browser, installed
+from tests.support.strategies import make_motion, scanned
 
 import graphreg
-from browser import Browser, installed
-from drawn import make_motion, scanned
 from graphreg import InputError
 from graphreg.poses import transform
-from graphreg.reports.multiway import report
+from graphreg.reports.multiway_page import report
 
 pytestmark = pytest.mark.skipif(
     installed() is None, reason="no Chromium or Chrome is installed to open the report with"

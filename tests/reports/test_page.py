@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.support.browser import Browser, installed
+from tests.support.strategies import scanned
 
 import graphreg
-from browser import Browser, installed
-from drawn import scanned
 from graphreg.datasets import synthetic
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports import html

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.png_images import decoded
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
@@ -27,7 +28,6 @@ from graphreg.reports.pictures import (
     render,
     write_png,
 )
-from png import decoded
 
 FRONT = Camera(azimuth=0, elevation=0)
 BACKGROUND = np.round(255 * np.array(PAPER)).astype(np.uint8)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.support.browser import Browser, installed
+from tests.support.strategies import scanned
 
 import graphreg
-from browser import Browser, installed
-from drawn import scanned
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from graphreg.reports.display_clouds import samples_of
 from graphreg.reports.live import Choice, Live, State
 from graphreg.reports.pictures import BLUE, ORANGE
-from graphreg.reports.scenes import samples_of
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'graphreg[view]'")
 if installed() is None:

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import graphreg
+from graphreg._version import __version__
+from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
 from graphreg.files import read_cloud
 from graphreg.files.sink import replacing
 from graphreg.registration import prepare
-from graphreg.views import Prepared
 
 READ_AT_ONCE = 1 << 22
 # What is kept: all that a prepared cloud consists of. What was made of it in the meantime is made again.
-KEPT = tuple(field.name for field in fields(Prepared) if field.init and not field.name.startswith("_"))
+KEPT = tuple(field.name for field in fields(PreprocessedCloud) if field.init and not field.name.startswith("_"))
 
 
 def content_known(folder: Path, path: str) -> str | None:
@@ -76,7 +76,7 @@ def prepare_file(folder: Path, path: str, points: int) -> tuple[str, str | None]
     return content, None
 
 
-def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepared:
+def prepared_cloud(folder: Path, path: str, content: str, points: int) -> PreprocessedCloud:
     """The cloud of a file as `prepare_file` left it; made again where it is missing or damaged."""
     import zipfile  # slow to load, and not needed by those who have no batch
 
@@ -84,7 +84,7 @@ def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepar
     try:
         with entry.open("rb") as file, np.load(file, allow_pickle=False) as held:
             kept: dict[str, Any] = {name: _plain(held[name]) for name in held.files}
-        return Prepared(**{"weights": None, **kept})
+        return PreprocessedCloud(**{"weights": None, **kept})
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         pass
     if content_of(path) != content:
@@ -94,7 +94,7 @@ def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepar
     return made
 
 
-def _keep(entry: Path, made: Prepared) -> None:
+def _keep(entry: Path, made: PreprocessedCloud) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
     values: dict[str, Any] = {name: getattr(made, name) for name in KEPT if getattr(made, name) is not None}
     with replacing(entry, None) as sink:
@@ -107,7 +107,7 @@ def _plain(value: NDArray[Any]) -> Any:
 
 
 def _entry(folder: Path, content: str, points: int) -> Path:
-    return folder / "prepared" / content[:2] / f"{content}-{points}-{graphreg.__version__}.npz"
+    return folder / "prepared" / content[:2] / f"{content}-{points}-{__version__}.npz"
 
 
 def _note(folder: Path, path: str) -> Path:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.engine import Settings as EngineSettings
+from graphreg.engine.settings import EngineSettings
 from graphreg.errors import FileError, InputError
 from graphreg.files.journal import text_of
-from graphreg.files.poses import read_pose
+from graphreg.files.pose_files import read_pose
 from graphreg.poses import as_pose
 from graphreg.registration import METHODS
 

@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from graphreg.batches.affinity import KEPT_CLOUDS
 from graphreg.batches.cache import prepare_file, prepared_cloud
 from graphreg.batches.jobs import Job
-from graphreg.batches.routes import KEPT_CLOUDS
+from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.registration import Result
-from graphreg.views import Prepared
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,5 @@ Task = Prepare | Register
 
 
 @lru_cache(KEPT_CLOUDS)
-def _cloud(cache: Path, path: str, content: str, points: int) -> Prepared:
+def _cloud(cache: Path, path: str, content: str, points: int) -> PreprocessedCloud:
     return prepared_cloud(cache, path, content, points)

@@ -12,8 +12,8 @@ from typing import Any
 
 from graphreg.bench import comparison
 from graphreg.bench.comparison import Column, Run, columns_by, methods_of, remarks, standing, tables_of
+from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of, points_of
-from graphreg.bench.views import before_and_after
 from graphreg.reports.pictures import Image
 
 TITLE = "Accuracy"

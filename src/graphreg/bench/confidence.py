@@ -33,12 +33,13 @@ from graphreg.bench.pairs import (
 )
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import synthetic
-from graphreg.engine import Settings, register_engine
+from graphreg.engine.pipeline import register_graphreg
+from graphreg.engine.settings import EngineSettings
+from graphreg.engine.verdict import ENOUGH, MOST_IF_UNDETERMINED, Observability, judge
 from graphreg.files import read
 from graphreg.poses import inverse, own_frame, transform
 from graphreg.reports.charts import charts_side_by_side, line_chart
 from graphreg.threads import thread_count
-from graphreg.verdict import ENOUGH, MOST_IF_UNDETERMINED, Hold, judge
 
 TITLE = "Confidence"
 STARTS, QUICK_STARTS = 8, 1
@@ -157,11 +158,11 @@ def measure(job: Match | Mixed | Halves, data: Path | None) -> Iterator[dict[str
     yield {**about, **run, "degrees": None, "rmsd of tolerance": None, "squared error": None}
 
 
-def _run(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Hold | None]:
+def _run(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Observability | None]:
     """All that the verdict stands on, the pose, and how firmly it is held: `register`, step by step."""
     threads = thread_count(None)
-    outcome = register_engine(
-        as_cloud(source, "source").points, as_cloud(target, "target").points, Settings(), threads=threads
+    outcome = register_graphreg(
+        as_cloud(source, "source").points, as_cloud(target, "target").points, EngineSettings(), threads=threads
     )
     verdict = judge(outcome, threads)
     evidence, scores = verdict.evidence, (*outcome.scores, None)
@@ -186,7 +187,7 @@ def _run(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Hold |
     )
 
 
-def squared_error(found: Floats, truth: Floats, hold: Hold) -> float:
+def squared_error(found: Floats, truth: Floats, hold: Observability) -> float:
     """e^T C^-1 e / 6, which is 1 on average where the covariance is that of the errors.
 
     e  turn about the centre that was found (radians), then shift of this centre, from the truth to what was found

@@ -25,8 +25,8 @@ from graphreg.bench.comparison import (
     thirty_about_each_axis,
     turned_about_centroid,
 )
+from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of
-from graphreg.bench.views import before_and_after
 from graphreg.reports.charts import line_chart
 from graphreg.reports.pictures import Image
 

@@ -22,8 +22,8 @@ from graphreg.bench.comparison import (
     standing,
     tables_of,
 )
+from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import Spoiling, pair_of, points_of
-from graphreg.bench.views import before_and_after
 from graphreg.reports.pictures import Image
 
 TITLE = "Uneven density"

@@ -22,7 +22,7 @@ from graphreg.clouds import Floats, extent
 from graphreg.datasets import synthetic
 from graphreg.files import read
 from graphreg.metrics import angular_error
-from graphreg.multiway import multiway
+from graphreg.multiscan.multiway_registration import multiway
 from graphreg.poses import inverse, pose, transform
 
 TITLE = "Multiway registration"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from graphreg.bench import comparison
-from graphreg.bench.charts import family_charts
 from graphreg.bench.comparison import (
     Column,
     Run,
@@ -21,8 +20,9 @@ from graphreg.bench.comparison import (
     thirty_about_each_axis,
     turned_about_centroid,
 )
+from graphreg.bench.comparison_charts import family_charts
+from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import Spoiling, pair_of, points_of
-from graphreg.bench.views import before_and_after
 from graphreg.reports.charts import charts_side_by_side
 from graphreg.reports.pictures import Image
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from graphreg.bench import comparison
-from graphreg.bench.charts import family_charts
 from graphreg.bench.comparison import OURS, Row, Run, made, median_of, methods_of, remarks
+from graphreg.bench.comparison_charts import family_charts
 from graphreg.bench.pairs import points_of
 from graphreg.reports.charts import charts_side_by_side
 

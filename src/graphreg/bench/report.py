@@ -14,9 +14,9 @@ from typing import Any
 from graphreg.bench import EXPERIMENTS
 from graphreg.bench.comparison import OURS, READING, median_of
 from graphreg.bench.page import GLANCE, glance, not_first, pictures_of, results_in
-from graphreg.bench.tables import cell
 from graphreg.errors import InputError
-from graphreg.reports.shell import chart, charts, page, picture, records, table, write_page
+from graphreg.reports.page_shell import chart, charts, page, picture, records, table, write_page
+from graphreg.reports.table_cells import cell
 
 # Longer tables are folded.
 MOST_LINES = 40

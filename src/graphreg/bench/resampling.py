@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import spearmanr
 
+from graphreg.bench.pair_pictures import CAMERA, SIZE
 from graphreg.bench.pairs import Pair, pair_of, points_of
-from graphreg.bench.views import CAMERA, SIZE
 from graphreg.clouds import Floats
-from graphreg.graphs import neighbour_graph
-from graphreg.invariants import invariants_of
+from graphreg.features.graphs import neighbour_graph
+from graphreg.features.invariant_features import invariants_of
+from graphreg.features.response import inliers, intensity, resample
 from graphreg.poses import own_frame, transform
 from graphreg.registration import register
 from graphreg.reports.pictures import BLUE, GREY, ORANGE, Coloured, Image, colour_map, panels
-from graphreg.response import inliers, intensity, resample
 
 TITLE = "Resampling and invariants"
 PAPER = "Fig. resample, Fig. featVis"

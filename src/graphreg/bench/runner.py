@@ -11,12 +11,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import graphreg
-from graphreg import _core
+import graphreg._core as _core
 from graphreg.bench import peers
 from graphreg.bench.runs import Log, run
-from graphreg.bench.tables import setting, write_table
+from graphreg.bench.tables import write_table
 from graphreg.errors import InputError
+from graphreg.provenance import setting
 from graphreg.registration import METHODS
 from graphreg.reports.charts import write_svg
 from graphreg.reports.pictures import write_png
@@ -103,7 +103,7 @@ def _write_pictures(module: Any, out: Path, rows: list[Any], data: Path | None, 
 @cache
 def _fingerprint() -> str:
     """Of the code that registers: figures of two states of it do not belong into one table."""
-    home = Path(graphreg.__file__).parent
+    home = Path(_core.__file__).parent
     files = [path for path in home.rglob("*.py") if path.relative_to(home).parts[0] not in ("bench", "cli", "reports")]
     hashed = hashlib.sha256()
     for path in (*sorted(files), Path(_core.__file__)):

@@ -23,9 +23,9 @@ from graphreg.bench.pairs import KNOWN_TO
 from graphreg.clouds import Floats
 from graphreg.datasets import kitti, synthetic
 from graphreg.metrics import segment_errors, sequence_errors
+from graphreg.multiscan.odometry import MODES, Odometry, steps_between
 from graphreg.poses import inverse
 from graphreg.reports.charts import charts_side_by_side, line_chart
-from graphreg.sequences import MODES, Odometry, steps_between
 from graphreg.threads import thread_count
 
 TITLE = "Drives"

@@ -6,18 +6,16 @@ import csv
 import io
 import json
 import math
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 
-import graphreg
 from graphreg.files.sink import replacing
+from graphreg.provenance import setting
+from graphreg.reports.table_cells import cell, columns_of, is_number
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -57,31 +55,6 @@ def write_table(
     return path
 
 
-def setting() -> dict[str, Any]:
-    """What the figures depend on beside the code's own settings."""
-    return {
-        "graphreg": graphreg.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-    }
-
-
-def columns_of(rows: Sequence[Row]) -> list[str]:
-    """Names of what can be shown in a table; what holds lists or mappings is left to the other files."""
-    return [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
-
-
-def is_number(rows: Sequence[Row], name: str) -> bool:
-    """Whether a column holds numbers, and nothing else but gaps."""
-    held = [row[name] for row in rows if row[name] is not None]
-    return bool(held) and all(isinstance(value, (int, float, np.number)) for value in held)
-
-
 def markdown_table(rows: Sequence[Row]) -> list[str]:
     """Lines of a table, numbers to the right."""
     names = columns_of(rows)
@@ -103,16 +76,6 @@ def _markdown(title: str, summary: Sequence[str], tables: Tables, date: str) -> 
     return "\n".join(lines) + "\n"
 
 
-def _processor() -> str:
-    """Its model where the system tells, as Linux does."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or "unknown")
-
-
 def _plain(value: Any) -> Any:
     """What JSON can hold: it has no NaN and no numpy types."""
     if isinstance(value, Mapping):
@@ -122,13 +85,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def cell(value: Any) -> str:
-    """A value as it is shown."""
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _write(path: Path, text: str) -> None:

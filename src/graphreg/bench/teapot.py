@@ -25,8 +25,8 @@ from graphreg.bench.comparison import (
     standing,
     tables_of,
 )
+from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of
-from graphreg.bench.views import before_and_after
 from graphreg.metrics import angular_error
 from graphreg.reports.pictures import Image
 

@@ -20,12 +20,12 @@ from graphreg.bench.pairs import pair_of, points_of
 from graphreg.clouds import Floats, Mask
 from graphreg.datasets import synthetic
 from graphreg.datasets.contamination import add_outliers
+from graphreg.features.graphs import neighbour_graph
+from graphreg.features.response import response_of, rounding_of, within_x84
 from graphreg.files import read
-from graphreg.graphs import neighbour_graph
 from graphreg.metrics import rmsd
 from graphreg.registration import register
 from graphreg.reports.charts import line_chart
-from graphreg.response import response_of, rounding_of, within_x84
 
 TITLE = "Outliers by the X84 rule"
 KINDS = ("gaussian", "uniform")

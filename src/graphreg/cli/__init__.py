@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from graphreg import __version__
+from graphreg._version import __version__
 from graphreg.cli.apply import apply
 from graphreg.cli.batch import batch
 from graphreg.cli.bench import bench

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 
 def apply(
@@ -33,11 +33,11 @@ def apply(
     """
     import json
 
+    from graphreg.cli.console import tell
     from graphreg.cli.outputs import check_outputs, left_out, write_cloud
     from graphreg.cli.progress import reading
-    from graphreg.cli.voice import tell
     from graphreg.files import read_cloud
-    from graphreg.files.poses import read_pose
+    from graphreg.files.pose_files import read_pose
     from graphreg.poses import inverse as back
     from graphreg.poses import move_cloud
 

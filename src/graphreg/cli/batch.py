@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
-    from graphreg.batch import Batch
+    from graphreg.batches.batch_run import Batch
 
 # Of the jobs that were set aside, so many are told one by one.
 MOST_TOLD = 10
@@ -73,11 +73,11 @@ def batch(
     import json
     import logging
 
-    from graphreg.batch import batch as run
+    from graphreg.batches.batch_run import batch as run
+    from graphreg.cli.console import is_quiet, note, tell
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import counting, working
-    from graphreg.cli.voice import is_quiet, note, tell
-    from graphreg.reports.batches import write_summary_csv, write_summary_page
+    from graphreg.reports.batch_page import write_summary_csv, write_summary_page
 
     place = jobs.with_suffix(".results.jsonl") if out is None else out
     check_outputs(page=report, table=csv)

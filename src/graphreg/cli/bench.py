@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from graphreg.bench import EXPERIMENTS, GROUPS
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 PAGE = "page"
 
@@ -75,9 +75,9 @@ def bench(
     from graphreg.bench.page import write_page
     from graphreg.bench.report import write_report
     from graphreg.bench.runner import options_of, run_experiment
+    from graphreg.cli.console import note, tell
     from graphreg.cli.outputs import check_folder, check_outputs
     from graphreg.cli.progress import each
-    from graphreg.cli.voice import note, tell
     from graphreg.errors import InputError
 
     wanted: dict[str, None] = {}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 
 def clean(
@@ -30,12 +30,12 @@ def clean(
       graphreg clean scan.ply clean.ply
       graphreg clean scan.las clean.laz --alpha 8
     """
+    from graphreg.cli.console import tell
     from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import reading, working
-    from graphreg.cli.voice import tell
     from graphreg.errors import InputError
+    from graphreg.features.response import inliers
     from graphreg.files import read_cloud
-    from graphreg.response import inliers
 
     check_outputs(cloud=result)
     with reading(f"reading {source.name}") as show:

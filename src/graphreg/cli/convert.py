@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 
 def convert(
@@ -29,9 +29,9 @@ def convert(
     """
     import json
 
+    from graphreg.cli.console import tell
     from graphreg.cli.outputs import check_outputs, left_out, write_cloud
     from graphreg.cli.progress import reading
-    from graphreg.cli.voice import tell
     from graphreg.files import read_cloud
 
     check_outputs(cloud=result)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 
 def _names(incomplete: str) -> list[str]:
@@ -42,7 +42,7 @@ def show(
 
     import json
 
-    from graphreg.cli.voice import tell
+    from graphreg.cli.console import tell
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.errors import InputError
 
@@ -106,8 +106,8 @@ def get(
     import json
     from dataclasses import asdict
 
+    from graphreg.cli.console import tell
     from graphreg.cli.progress import reading
-    from graphreg.cli.voice import tell
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.datasets.download import get as download
     from graphreg.errors import InputError

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats, Mask
     from graphreg.datasets.synthetic import Scan
-    from graphreg.graphs import Graph
+    from graphreg.features.graphs import Graph
     from graphreg.registration import Result
     from graphreg.reports.pictures import Image
 
@@ -57,16 +57,16 @@ def demo(
     from graphreg.cli.outputs import check_folder
     from graphreg.cli.progress import working
     from graphreg.datasets import synthetic
+    from graphreg.features.graphs import neighbour_graph
+    from graphreg.features.invariant_features import invariants_of
+    from graphreg.features.response import inliers, response_of
     from graphreg.files import write
-    from graphreg.graphs import neighbour_graph
-    from graphreg.invariants import invariants_of
     from graphreg.metrics import angular_error
     from graphreg.poses import inverse, pose, rotation_from_vector
     from graphreg.registration import register
     from graphreg.reports.charts import write_svg
-    from graphreg.reports.html import report
     from graphreg.reports.pictures import write_png
-    from graphreg.response import inliers, response_of
+    from graphreg.reports.registration_page import report
 
     check_folder(out)
     with working("scanning"):
@@ -131,7 +131,7 @@ def _tell(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict[
     from rich.console import Console
     from rich.table import Table
 
-    from graphreg.cli.voice import is_quiet, tell
+    from graphreg.cli.console import is_quiet, tell
 
     table = Table(title=title)
     for column in ("scan", "points", "outliers removed", "outliers left", "good kept", "clean", "describe"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
     from graphreg.inspection import Attribute, Inspection
@@ -34,13 +34,13 @@ def info(
     import json
     from dataclasses import asdict
 
+    from graphreg.cli.console import tell
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import reading, working
-    from graphreg.cli.voice import tell
     from graphreg.files import formats, read_cloud
     from graphreg.inspection import inspect
+    from graphreg.reports.display_clouds import preview
     from graphreg.reports.pictures import write_png
-    from graphreg.reports.scenes import preview
 
     check_outputs(picture=png)
     with reading(f"reading {source.name}") as show:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
-    from graphreg.multiway import Multiway
+    from graphreg.multiscan.multiway_registration import Multiway
 
 
 def multiway(
@@ -56,15 +56,15 @@ def multiway(
       graphreg multiway a.ply b.ply scan.ply --graph graph.g2o --json
       graphreg multiway graph.g2o -o poses.g2o
     """
+    from graphreg.cli.console import detail, tell
     from graphreg.cli.outputs import check_folder, check_outputs, write_cloud
     from graphreg.cli.progress import counting, reading, working
-    from graphreg.cli.voice import detail, tell
     from graphreg.errors import FileError, InputError
     from graphreg.files import read_cloud
     from graphreg.files.g2o import write_graph
-    from graphreg.files.poses import write_poses
-    from graphreg.multiway import multiway as find
-    from graphreg.reports.multiway import report as write_report
+    from graphreg.files.pose_files import write_poses
+    from graphreg.multiscan.multiway_registration import multiway as find
+    from graphreg.reports.multiway_page import report as write_report
 
     if graph is not None and graph.suffix.lower() != ".g2o":
         raise FileError(graph, "expected a name that ends in .g2o, for a pose graph is written to it")
@@ -135,10 +135,10 @@ def _optimise(path: Path, out: Path | None, graph: Path | None, as_json: bool) -
     import json
     from dataclasses import replace
 
-    from graphreg.cli.voice import tell
+    from graphreg.cli.console import tell
     from graphreg.files.g2o import read_graph, write_graph
-    from graphreg.files.poses import write_poses
-    from graphreg.posegraph import optimise, squared_errors
+    from graphreg.files.pose_files import write_poses
+    from graphreg.multiscan.pose_graph import optimise, squared_errors
 
     given = read_graph(path)
     found = optimise(given)

@@ -22,7 +22,7 @@ def check_outputs(
     """Refuse what could not be written at the end: an unknown suffix, a folder that is not there, one file for two."""
     from graphreg.errors import FileError
     from graphreg.files import check_writable
-    from graphreg.files.poses import pose_format
+    from graphreg.files.pose_files import pose_format
     from graphreg.files.sink import check_place
 
     if pose is not None:
@@ -54,8 +54,8 @@ def check_folder(path: Path) -> None:
 
 def write_cloud(path: Path, cloud: Cloud) -> tuple[str, ...]:
     """Write a cloud, tell what got lost on the way, and return the names of attributes that did."""
+    from graphreg.cli.console import note
     from graphreg.cli.progress import reading
-    from graphreg.cli.voice import note
     from graphreg.files import write
 
     with reading(f"writing {path.name}") as show:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from graphreg.cli.voice import detail, is_quiet
+from graphreg.cli.console import detail, is_quiet
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID

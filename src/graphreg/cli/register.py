@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 
 def _methods(incomplete: str) -> list[str]:
@@ -74,17 +74,17 @@ def register(
       graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
+    from graphreg.cli.console import detail, tell
     from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import reading, steps, working
-    from graphreg.cli.voice import detail, tell
     from graphreg.files import read_cloud
-    from graphreg.files.poses import read_pose, write_poses
-    from graphreg.outcomes import Iteration
+    from graphreg.files.pose_files import read_pose, write_poses
+    from graphreg.method_interface import Iteration
     from graphreg.poses import move_cloud
     from graphreg.registration import register as find
-    from graphreg.reports.html import report as write_report
+    from graphreg.reports.display_clouds import before_and_after
     from graphreg.reports.pictures import write_png
-    from graphreg.reports.scenes import before_and_after
+    from graphreg.reports.registration_page import report as write_report
 
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png)
     settings = dict(map(_setting, chosen or []))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.voice import Quiet, Verbose
+from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats
-    from graphreg.sequences import Step, Trajectory
+    from graphreg.multiscan.odometry import Step, Trajectory
 
 # Frames that could not be registered are told one by one, up to so many.
 MOST_TOLD = 10
@@ -62,13 +62,14 @@ def sequence(
     """
     import json
 
+    from graphreg.cli.console import detail, note
     from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import each, working
-    from graphreg.cli.voice import detail, note
     from graphreg.clouds import as_cloud
-    from graphreg.reports.trajectory import trajectory_report
-    from graphreg.sequences import Trajectory, frame_files
-    from graphreg.sequences import sequence as find
+    from graphreg.files.folders import frame_files
+    from graphreg.multiscan.odometry import Trajectory
+    from graphreg.multiscan.odometry import sequence as find
+    from graphreg.reports.trajectory_page import trajectory_report
 
     check_outputs(pose=out, cloud=map_file, page=report)
     files = frame_files(folder)
@@ -120,7 +121,7 @@ def sequence(
 
 def _tell_others(files: list[Path]) -> None:
     """Tell of point clouds beside the frames that are of another format. Text may be anything."""
-    from graphreg.cli.voice import note
+    from graphreg.cli.console import note
     from graphreg.files import formats
 
     suffix = files[0].suffix.lower()
@@ -131,7 +132,7 @@ def _tell_others(files: list[Path]) -> None:
 
 
 def _write_poses(path: Path, found: Trajectory, times: Floats | None) -> None:
-    from graphreg.files.poses import pose_format, write_poses
+    from graphreg.files.pose_files import pose_format, write_poses
 
     numbers = [step.number for step in found.steps]
     stamps = numbers if times is None else times[numbers]
@@ -142,10 +143,10 @@ def _truth(folder: Path, files: list[Path], truth: Path | None) -> Floats | None
     """(N, 4, 4): the true pose at each file, from the file given or from a KITTI sequence's own; None without one."""
     import numpy as np
 
-    from graphreg.cli.voice import detail
+    from graphreg.cli.console import detail
     from graphreg.datasets import kitti
     from graphreg.errors import FileError
-    from graphreg.files.poses import read_poses
+    from graphreg.files.pose_files import read_poses
 
     if truth is not None:
         poses = read_poses(truth)
@@ -183,7 +184,7 @@ def _errors(poses: Floats, truth: Floats) -> dict[str, Any] | None:
     from dataclasses import asdict
 
     from graphreg.metrics import segment_errors, sequence_errors
-    from graphreg.sequences import steps_between
+    from graphreg.multiscan.odometry import steps_between
 
     if len(poses) < 2:
         return None
@@ -209,7 +210,7 @@ def _plain(found: Trajectory, errors: dict[str, Any] | None) -> dict[str, Any]:
 def _tell(found: Trajectory, errors: dict[str, Any] | None) -> None:
     import numpy as np
 
-    from graphreg.cli.voice import note, tell
+    from graphreg.cli.console import note, tell
 
     steps = found.steps
     lost = [step for step in steps if not step.success]

@@ -45,8 +45,8 @@ def view(
 
     from graphreg.cli.progress import reading, working
     from graphreg.files import read_cloud
+    from graphreg.reports.display_clouds import samples_of
     from graphreg.reports.live import Live, State, free_names, save
-    from graphreg.reports.scenes import samples_of
     from graphreg.reports.viewer import Viewer, free_port
 
     free_port(host, port)  # before anyone has waited for large files

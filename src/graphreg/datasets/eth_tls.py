@@ -18,9 +18,10 @@ import os
 from pathlib import Path
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, must_be_there, unique
+from graphreg.datasets.scanfiles import PairFile, chosen, must_be_there, unique
 from graphreg.errors import FileError
-from graphreg.files.poses import read_pose
+from graphreg.files.folders import as_folder, by_number
+from graphreg.files.pose_files import read_pose
 from graphreg.poses import inverse
 
 

@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import ScanFile, as_folder, chosen, must_be_there, rigid
+from graphreg.datasets.scanfiles import ScanFile, chosen, must_be_there, rigid
 from graphreg.errors import FileError, InputError
-from graphreg.files.poses import read_poses
+from graphreg.files.folders import as_folder
+from graphreg.files.pose_files import read_poses
 from graphreg.poses import inverse
 
 

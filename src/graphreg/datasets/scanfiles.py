@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,8 @@ from numpy.typing import ArrayLike
 from graphreg.clouds import Floats
 from graphreg.errors import FileError, InputError
 from graphreg.files import read
-from graphreg.files.poses import NEARLY_RIGID
+from graphreg.files.folders import by_number
+from graphreg.files.pose_files import NEARLY_RIGID
 from graphreg.poses import as_pose
 
 
@@ -53,14 +52,6 @@ class PairFile:
         return read(self.source), read(self.target)
 
 
-def as_folder(folder: str | os.PathLike[str]) -> Path:
-    """The door of every loader."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise InputError(f"folder: {path} is no folder")
-    return path
-
-
 def unique(named: Iterable[tuple[str, Path]]) -> dict[str, Path]:
     """Paths by name; FileError where two have the same, for then nobody knows which is meant."""
     found: dict[str, Path] = {}
@@ -79,11 +70,6 @@ def chosen(found: Mapping[str, Path], wanted: str | None, argument: str) -> Path
         names = ", ".join(sorted(found, key=by_number))
         raise InputError(f"{argument}: expected one of {names}, got {wanted!r}")
     return found[wanted]
-
-
-def by_number(name: str) -> list[tuple[int, str]]:
-    """A key to sort by that puts s10 after s9."""
-    return [(int(word), "") if word.isdecimal() else (-1, word) for word in re.split(r"([0-9]+)", name)]
 
 
 def must_be_there(path: Path, advice: str) -> Path:

@@ -20,9 +20,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import ScanFile, as_folder, chosen, must_be_there, unique
+from graphreg.datasets.scanfiles import ScanFile, chosen, must_be_there, unique
 from graphreg.errors import FileError
-from graphreg.files.poses import NEARLY_RIGID
+from graphreg.files.folders import as_folder
+from graphreg.files.pose_files import NEARLY_RIGID
 from graphreg.poses import pose
 
 

@@ -17,8 +17,9 @@ import os
 import re
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, as_folder, chosen, must_be_there, rigid, unique
+from graphreg.datasets.scanfiles import PairFile, chosen, must_be_there, rigid, unique
 from graphreg.errors import FileError
+from graphreg.files.folders import as_folder
 from graphreg.files.source import Source, quote
 
 

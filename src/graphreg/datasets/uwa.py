@@ -17,9 +17,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, unique
+from graphreg.datasets.scanfiles import PairFile, unique
 from graphreg.errors import FileError
-from graphreg.files.poses import read_pose
+from graphreg.files.folders import as_folder, by_number
+from graphreg.files.pose_files import read_pose
 
 # What the ground truth calls a model, where that is not its file's name.
 MODELS = {

@@ -17,10 +17,11 @@ import os
 import re
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, as_folder, by_number, chosen, unique
+from graphreg.datasets.scanfiles import PairFile, chosen, unique
 from graphreg.errors import FileError
 from graphreg.files import formats
-from graphreg.files.poses import read_pose
+from graphreg.files.folders import as_folder, by_number
+from graphreg.files.pose_files import read_pose
 
 MOTIONS = ("transformation.txt", "transformation-GT.txt")
 

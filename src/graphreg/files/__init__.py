@@ -46,7 +46,7 @@ _FORMATS: dict[str, tuple[Format, str, str]] = {
     ".obj": (Format("OBJ, the vertices"), "obj.read", "obj.write"),
     ".stl": (Format("STL, the corners", writes=False), "stl.read", ""),
     ".off": (Format("OFF, the vertices"), "off.read", "off.write"),
-    ".bin": (Format("KITTI velodyne frame, single precision"), "kitti.read", "kitti.write"),
+    ".bin": (Format("KITTI velodyne frame, single precision"), "kitti_bin.read", "kitti_bin.write"),
 }
 # extra -> the library that it installs, and what this is for
 _LIBRARIES = {"las": ("laspy", "LAS and LAZ"), "e57": ("pye57", "E57")}

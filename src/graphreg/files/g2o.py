@@ -16,10 +16,10 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.errors import FileError
-from graphreg.files.poses import VERTEX, from_quaternions, line_numbers, numbers_of, quaternions, read_poses
+from graphreg.files.pose_files import VERTEX, from_quaternions, line_numbers, numbers_of, quaternions, read_poses
 from graphreg.files.sink import replacing
 from graphreg.files.source import Source
-from graphreg.posegraph import PoseGraph, crosses
+from graphreg.poses import PoseGraph, cross_matrices
 
 EDGE = "EDGE_SE3:QUAT"
 UPPER = np.triu_indices(6)
@@ -77,6 +77,6 @@ def _from_g2o(motions: Floats) -> Floats:
     change = np.zeros((len(motions), 6, 6))
     turns = motions[:, :3, :3]
     change[:, :3, 3:] = 2 * turns
-    change[:, 3:, 3:] = 2 * crosses(motions[:, :3, 3]) @ turns
+    change[:, 3:, 3:] = 2 * cross_matrices(motions[:, :3, 3]) @ turns
     change[:, 3:, :3] = turns
     return change

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphreg import _core
+import graphreg._core as _core
 from graphreg.clouds import Cloud
 from graphreg.files.sink import Sink, flat_columns
 from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number

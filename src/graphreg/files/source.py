@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from graphreg import _core
+import graphreg._core as _core
 from graphreg.clouds import LARGEST_COORDINATE, Cloud, Floats
 from graphreg.errors import FileError, MissingExtraError
 

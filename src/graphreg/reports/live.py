@@ -19,7 +19,7 @@ from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.files import formats, write
 from graphreg.files.sink import replacing
-from graphreg.outcomes import Iteration
+from graphreg.method_interface import Iteration
 from graphreg.poses import as_pose, transform
 from graphreg.registration import METHODS, Result, register
 

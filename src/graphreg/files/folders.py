@@ -1,0 +1,39 @@
+"""Folders of scans: which files are frames, and in which order."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+from graphreg.errors import FileError, InputError
+from graphreg.files import formats
+
+
+def as_folder(folder: str | os.PathLike[str]) -> Path:
+    """The door of every loader."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError(f"folder: {path} is no folder")
+    return path
+
+
+def frame_files(folder: str | os.PathLike[str]) -> list[Path]:
+    """The frames in a folder, or in its folder `velodyne`, in the order of their names, with 9 before 10.
+
+    Frames are the point clouds of one format, the one that most files have: poses may lie beside them as text.
+    """
+    root = as_folder(folder)
+    root = root / "velodyne" if (root / "velodyne").is_dir() else root
+    found = [path for path in root.iterdir() if path.suffix.lower() in formats() and path.is_file()]
+    if not found:
+        raise FileError(root, f"holds no frames; point clouds are {' '.join(formats())}")
+    ((suffix, _),) = Counter(sorted(path.suffix.lower() for path in found)).most_common(1)
+    frames = [path for path in found if path.suffix.lower() == suffix]
+    return sorted(frames, key=lambda path: by_number(path.name))
+
+
+def by_number(name: str) -> list[tuple[int, str]]:
+    """A key to sort by that puts s10 after s9."""
+    return [(int(word), "") if word.isdecimal() else (-1, word) for word in re.split(r"([0-9]+)", name)]

@@ -1,0 +1,122 @@
+"""The seam between `register` and the methods: settings go in, iterations are reported, an outcome comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.errors import InputError
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of a method: what a callback receives and what `Result.history` stores.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 1.
+    transformation : (4, 4) ndarray
+        The current estimate, x_target = T x_source, in the caller's frame.
+    energy : float
+        The objective that the method minimises, in its own unit.
+    temperature, accept_rate : float or None
+        State of simulated annealing, where the method uses it.
+    rejected : bool
+        Whether annealing rejected this step.
+    """
+
+    number: int
+    transformation: Floats
+    energy: float
+    temperature: float | None = None
+    accept_rate: float | None = None
+    rejected: bool = False
+
+
+Callback = Callable[[Iteration], bool | None]
+"""Called after each iteration; returning True stops the method there."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What every method returns: the estimated transform and the points that it was estimated from.
+
+    Attributes
+    ----------
+    transformation : (4, 4) ndarray
+        x_target = T x_source.
+    history : tuple of Iteration
+    timings : dict of str to float
+        Seconds of each stage.
+    voxel : float
+        Voxel size that the clouds were downsampled with, in the unit of the data.
+    source, target : (N, 3) and (M, 3) ndarray
+        The points after downsampling and removal of outliers.
+    """
+
+    transformation: Floats
+    history: tuple[Iteration, ...]
+    timings: dict[str, float]
+    voxel: float
+    source: Floats
+    target: Floats
+
+
+@dataclass(frozen=True)
+class MethodSettings:
+    """Base of the settings of every method: a frozen dataclass that validates its fields.
+
+    A subclass lists its fields with defaults, and in `__post_init__` calls the `_require…` methods. Each raises an
+    `InputError` that names the field, what it held and what was expected.
+    """
+
+    @property
+    def required_points(self) -> int:
+        """The fewest points that a cloud must have: one more than the neighbours that planes are fitted to."""
+        return 11
+
+    def _require(self, expected: str, holds: Callable[[Any], bool], *names: str, whole: bool = False) -> None:
+        """Refuse fields that are not numbers, or of which `holds` is not true."""
+        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not holds(value):
+                raise InputError(f"{name}: expected {expected}, got {value!r}")
+
+    def _require_positive(self, *names: str) -> None:
+        self._require("a positive number", lambda value: 0 < value < np.inf, *names)
+
+    def _require_count(self, *names: str, least: int = 1) -> None:
+        self._require(f"a whole number from {least} on", lambda value: value >= least, *names, whole=True)
+
+    def _require_share(self, *names: str) -> None:
+        self._require("a number from 0 to below 1", lambda value: 0 <= value < 1, *names)
+
+    def _require_overlap(self, *names: str) -> None:
+        self._require("a share above 0 and up to 1", lambda value: 0 < value <= 1, *names)
+
+
+S = TypeVar("S", bound=MethodSettings, contravariant=True)
+
+
+class RegistrationMethod(Protocol[S]):
+    """A function that registers two clouds of finite points, each of at least `settings.required_points`.
+
+    `init` is a pose to start from, or None. Results do not depend on `threads`.
+    """
+
+    def __call__(
+        self,
+        source: Floats,
+        target: Floats,
+        settings: S,
+        init: Floats | None = None,
+        seed: int = 0,
+        threads: int = 1,
+        callback: Callback | None = None,
+    ) -> Outcome: ...

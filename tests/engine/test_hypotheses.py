@@ -1,0 +1,314 @@
+"""The search for poses: hypotheses, the field around a surface, refinement; against numpy, and their laws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support import twins
+from tests.support.strategies import Floats, make_cloud, make_motion, seeds
+
+import graphreg._core as _core
+from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences, orient_outward
+from graphreg.engine.hypotheses import coulomb_proposals, cube_rotations, find_candidates, inlier_correspondences
+from graphreg.engine.surfels import Surfels, fit_surfels
+from graphreg.metrics import angular_error, rmsd
+from graphreg.poses import inverse, pose, rotation_from_vector, transform
+
+TOLERANCE = 1.5
+ANY = _core.DegreesOfFreedom([True] * 6, [0.0, 0.0, 0.0])
+
+
+def hilly(seed: int = 0, draw: int = 0, count: int = 6000) -> Surfels:
+    """A landscape of some 600 cells: the seed says where its hills are, the draw which points on it are seen."""
+    landscape, rng = np.random.default_rng(seed), np.random.default_rng([seed, draw])
+    u, v = rng.uniform(0, 1, (2, count))
+    height = sum(
+        landscape.uniform(0.02, 0.12) * np.exp(-((u - a) ** 2 + (v - b) ** 2) / landscape.uniform(0.005, 0.03))
+        for a, b in landscape.uniform(0, 1, (9, 2))
+    )
+    return orient_outward(fit_surfels(np.column_stack([u, v, height]), 0.04))
+
+
+def unit(rng: np.random.Generator, count: int) -> Floats:
+    vectors = rng.normal(size=(count, 3))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def some_matches(seed: int, good: int, bad: int, motion: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Pairs of places with normals, of which the first few fit one motion."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(-20, 20, (2, good + bad, 3))
+    n, m = unit(rng, good + bad), unit(rng, good + bad)
+    y[:good] = transform(motion, x[:good]) + 0.1 * rng.normal(size=(good, 3))
+    m[:good] = n[:good] @ motion[:3, :3].T
+    return x, n, y, m
+
+
+@given(seeds, st.integers(0, 30), st.integers(0, 60))
+def test_hypotheses_have_the_support_that_numpy_counts(seed: int, good: int, bad: int) -> None:
+    """Each proposal is the best of those left, where no match of an earlier one may propose again."""
+    of_matches = some_matches(seed, good, bad, make_motion(seed, 10.0))
+    agree = twins.compatible(*of_matches, TOLERANCE)
+    np.fill_diagonal(agree, False)
+    shared = np.where(agree, agree.astype(int) @ agree + 2, 0)
+    motions, support = _core.hypotheses(*of_matches, TOLERANCE, 64, ANY, 1)
+    left = np.ones(good + bad, bool)
+    for motion, count in zip(motions, support, strict=True):
+        assert count == shared[left].max()
+        # Of equal proposals any is right: look for the one that explains the motion and take its matches away.
+        for first, second in np.argwhere((shared == count) & left[:, None]):
+            together = agree[first] & agree[second]
+            together[[first, second]] = True
+            x, n, y, m = (ends[together] for ends in of_matches)
+            if np.allclose(motion, with_normals(x, n, y, m), atol=1e-6):
+                left &= ~together
+                break
+        else:
+            pytest.fail(f"no pair of matches with a support of {count} proposes this motion")
+    assert len(motions) == 64 or not shared[left].any()
+
+
+def with_normals(x: Floats, n: Floats, y: Floats, m: Floats) -> Floats:
+    """The motion of least squares for points and, with the tolerance as their length, normals."""
+    arms = np.concatenate([x - x.mean(0), TOLERANCE * n])
+    places = np.concatenate([y - y.mean(0), TOLERANCE * m])
+    u, _, vt = np.linalg.svd(places.T @ arms)
+    turn = u @ np.diag([1, 1, np.linalg.det(u @ vt)]) @ vt
+    return pose(turn, y.mean(0) - turn @ x.mean(0))
+
+
+@given(seeds)
+def test_matches_that_agree_propose_their_motion(seed: int) -> None:
+    truth = make_motion(seed, 10.0)
+    of_matches = some_matches(seed, 40, 0, truth)
+    motions, support = _core.hypotheses(*of_matches, TOLERANCE, 64, ANY, 1)
+    assert (np.diff(support) <= 0).all()
+    # Six numbers from 40 places, each with noise of 0.1: sqrt(6 / 40) of it, and this more than twice.
+    assert rmsd(motions[0], truth, of_matches[0]) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("free", "names"), [([0, 0, 1, 1, 1, 1], "rz"), ([1, 0, 0, 1, 1, 1], "rx"), ([0, 0, 0, 1, 0, 1], "")]
+)
+def test_hypotheses_keep_to_the_freedom(free: list[int], names: str) -> None:
+    axis = np.array(free[:3], float)
+    truth = pose(rotation_from_vector(2.0 * axis), np.array([3.0, -5.0, 8.0]) * free[3:])
+    freedom = _core.DegreesOfFreedom([bool(one) for one in free], [0.0, 0.0, 0.0])
+    of_matches = some_matches(1, 40, 100, truth)
+    motions, _ = _core.hypotheses(*of_matches, TOLERANCE, 64, freedom, 1)
+    assert rmsd(motions[0], truth, of_matches[0]) < TOLERANCE
+    for motion in motions:
+        np.testing.assert_array_equal(motion[:3, :3] @ axis, axis)
+        assert (motion[:3, 3][np.array(free[3:]) == 0] == 0).all()
+        if not names:
+            assert np.array_equal(motion[:3, :3], np.eye(3))
+
+
+def test_without_matches_there_are_no_hypotheses() -> None:
+    none = np.empty((0, 3))
+    motions, support = _core.hypotheses(none, none, none, none, TOLERANCE, 64, ANY, 1)
+    assert motions.shape == (0, 4, 4)
+    assert len(support) == 0
+
+
+def near_to(surface: Surfels, seed: int, spread: float, count: int = 1500) -> Floats:
+    rng = np.random.default_rng(seed)
+    return np.asarray(surface.points[rng.integers(len(surface), size=count)] + spread * rng.normal(size=(count, 3)))
+
+
+@pytest.mark.parametrize("kind", ["surface", "box", "blob"])
+def test_the_field_names_the_nearest_almost_always(kind: str) -> None:
+    surface = fit_surfels(make_cloud(kind, 4000, 0), 0.12)
+    places = near_to(surface, 1, 0.7)
+    found = surface.grid.nearest(places, np.inf, 1)
+    order, squared = twins.nearest(surface.points, places, 1)
+    # A cell with its middle within 2.5 of a point names one; no place is farther than sqrt(3)/2 from its cell's middle.
+    assert (squared[found < 0, 0] >= (2.5 - 3**0.5 / 2) ** 2).all()
+    here = found >= 0
+    within_a_cell = squared[:, 0] <= 1
+    assert (found != order[:, 0])[within_a_cell].mean() < 0.01
+    # Where it is not the nearest, it is one of the next: a neighbour of the point that the cell names.
+    reached = ((places[here] - surface.points[found[here]]) ** 2).sum(1)
+    assert (np.sqrt(reached) - np.sqrt(squared[here, 0])).max() < 1
+
+
+def test_far_from_the_surface_the_field_names_nothing() -> None:
+    surface = hilly()
+    away = np.array([[1e3, 0, 0], [-1e9, 1e9, 0], [0, 0, 1e300], [np.nan, 0, 0], [np.inf, -np.inf, 0]])
+    assert (surface.grid.nearest(away, np.inf, 1) == -1).all()
+
+
+def test_a_long_thin_surface_that_lies_askew_has_a_field() -> None:
+    """With cells of side 1 it would take 10^15 of them."""
+    along = np.linspace(0, 1e5, 3000)[:, None] * np.ones(3)
+    points = along + np.random.default_rng(0).normal(size=(3000, 3))
+    neighbours = _core.Tree(points, 1).graph(10, 1)
+    field = _core.SurfelGrid(points, np.zeros_like(points), neighbours)
+    assert (field.nearest(points, np.inf, 1) == np.arange(3000)).mean() > 0.99
+
+
+@settings(max_examples=10)
+@given(seeds, st.floats(0.3, 3.0))
+def test_scores_are_those_of_numpy(seed: int, reach: float) -> None:
+    target, source = hilly(), hilly(draw=1)
+    near = pose(rotation_from_vector(np.random.default_rng(seed).normal(size=3) * 0.1), np.zeros(3))
+    motions = np.array([np.eye(4), near, make_motion(seed, 10.0), make_motion(seed, 1e6)])
+    found = target.grid.score(motions, source.points, source.normals, reach, 1)
+    for motion, score in zip(motions, found, strict=True):
+        moved, turned = transform(motion, source.points), source.normals @ motion[:3, :3].T
+        named = twins.named(target.points, moved)
+        assert score == pytest.approx(
+            twins.score(named, moved, turned, target.points, target.normals, reach), rel=1e-6, abs=1e-9
+        )
+
+
+def test_a_surface_on_itself_scores_almost_1_and_turned_away_nothing() -> None:
+    surface = hilly()
+    apart = pose(np.eye(3), [0, 0, 50.0])
+    whole, away = surface.grid.score(np.array([np.eye(4), apart]), surface.points, surface.normals, 2.0, 1)
+    assert 0.8 < whole <= 1
+    assert away == 0
+    assert surface.grid.score(np.eye(4)[None], surface.points, -surface.normals, 2.0, 1)[0] < 0.01
+
+
+@given(seeds, st.floats(0.4, 3.0), st.booleans())
+def test_normal_equations_are_those_of_numpy(seed: int, scale: float, weighted: bool) -> None:
+    target, source = hilly(), hilly(draw=1)
+    rng = np.random.default_rng(seed)
+    motion = pose(rotation_from_vector(rng.normal(size=3) * 0.05), rng.normal(size=3) * 0.5)
+    weights = rng.uniform(0.1, 2, len(source)) if weighted else None
+    found = target.grid.equations(motion, source.points, source.normals, weights, scale, 1)
+    moved, turned = transform(motion, source.points), source.normals @ motion[:3, :3].T
+    expected = twins.normal_equations(
+        target.grid.nearest(moved, np.inf, 1),
+        moved,
+        turned,
+        target.points,
+        target.normals,
+        np.ones(len(source)) if weights is None else weights,
+        scale,
+    )
+    for mine, twin in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, twin, rtol=1e-9, atol=1e-11 * np.abs(twin).max())
+
+
+@pytest.mark.parametrize(
+    ("free", "pivot"),
+    [
+        ([1, 1, 1, 1, 1, 1], [0, 0, 0]),
+        ([0, 0, 1, 1, 1, 1], [5, 6, 7]),
+        ([0, 0, 1, 1, 1, 0], [5, 6, 7]),
+        ([0, 0, 1, 0, 1, 0], [30, -20, 5]),
+        ([1, 1, 1, 0, 0, 0], [3, 40, 5]),
+        ([0, 0, 0, 1, 0, 1], [0, 0, 0]),
+    ],
+)
+def test_one_step_of_refinement_solves_the_equations(free: list[int], pivot: list[float]) -> None:
+    target, source = hilly(), hilly(draw=1)
+    begun = pose(rotation_from_vector([0.02, -0.01, 0.03]), [0.4, -0.3, 0.2])
+    freedom = _core.DegreesOfFreedom([bool(one) for one in free], np.array(pivot, float))
+    found = target.grid.refine(begun[None], source.points, source.normals, None, np.array([1.5]), freedom, 1)[0]
+    equations = target.grid.equations(begun, source.points, source.normals, None, 1.5, 1)[:2]
+    expected = twins.step_after(begun, equations, np.array(free, bool), np.array(pivot, float))
+    assert np.abs(found - begun).max() > 1e-3
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_refinement_finds_back_from_nearby() -> None:
+    surface = hilly()
+    off = pose(rotation_from_vector([0.03, 0.02, -0.04]), [0.5, -0.4, 0.3])
+    refined = surface.grid.refine(
+        off[None], surface.points, surface.normals, None, np.repeat([2.0, 1.0, 0.5], 10), ANY, 1
+    )[0]
+    assert rmsd(refined, np.eye(4), surface.points) < 1e-6 * np.ptp(surface.points)
+
+
+def test_weights_say_who_is_listened_to() -> None:
+    """Half of the surface was shifted: with all the weight on either half, that half is laid on the target."""
+    surface = hilly()
+    left = surface.points[:, 0] < np.median(surface.points[:, 0])
+    shift = np.array([0.3, 0.2, -0.1])
+    points = surface.points + np.where(left[:, None], shift, 0)
+    for half, expected in ((left, -shift), (~left, np.zeros(3))):
+        weights = np.where(half, 1.0, 1e-9)
+        found = surface.grid.refine(
+            np.eye(4)[None], points, surface.normals, weights, np.repeat([1.0, 0.5], 15), ANY, 1
+        )[0]
+        moved = transform(found, points[half]) - points[half]
+        np.testing.assert_allclose(moved, np.broadcast_to(expected, moved.shape), atol=1e-3)
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    target, source = hilly(), hilly(draw=1)
+    motions = np.array([make_motion(seed, 5.0) for seed in range(7)])
+    of_matches = some_matches(3, 100, 200, motions[0])
+
+    def everything(threads: int) -> list[bytes]:
+        with_normals = source.points, source.normals
+        field = target.grid
+        one_step = np.array([1.5, 1.0])
+        numbers = [
+            field.nearest(source.points, np.inf, threads),
+            field.score(motions, *with_normals, 2.0, threads),
+            field.refine(motions, *with_normals, None, one_step, ANY, threads),
+            field.refine(motions[:1], *with_normals, None, one_step, ANY, threads),
+            *field.equations(np.eye(4), *with_normals, None, 1.0, threads)[:2],
+            *_core.hypotheses(*of_matches, TOLERANCE, 64, ANY, threads),
+            coulomb_proposals(source, target, threads),
+        ]
+        return [array.tobytes() for array in numbers]
+
+    assert everything(1) == everything(2) == everything(5)
+
+
+def moved_by(surface: Surfels, motion: Floats) -> Surfels:
+    return replace(surface, points=transform(motion, surface.points), normals=surface.normals @ motion[:3, :3].T)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_finds_the_pose_from_anywhere(seed: int) -> None:
+    target, source = hilly(), hilly(draw=1)
+    truth = make_motion(seed, 30.0)
+    moved = moved_by(source, inverse(truth))
+    found = find_candidates(moved, target, (compute_descriptors(moved), compute_descriptors(target)), ANY)
+    assert rmsd(found.poses[0], truth, moved.points) < 0.2
+    assert (np.diff(found.scores) <= 0).all()
+    assert len(found.poses) == len(found.scores) <= found.proposed + 24
+    pairs = mutual_correspondences(compute_descriptors(moved), compute_descriptors(target))
+    assert all(np.array_equal(a, b) for a, b in zip(found.matches, pairs, strict=True))
+
+
+def test_pairs_that_meet_are_near_and_face_each_other() -> None:
+    surface = hilly()
+    all_of_it = np.arange(len(surface)), np.arange(len(surface), dtype=np.int32)
+    facing = surface.normals.any(axis=1)
+    assert np.array_equal(inlier_correspondences(surface, surface, np.eye(4), all_of_it), np.flatnonzero(facing))
+    assert len(inlier_correspondences(surface, surface, pose(np.eye(3), [2.1, 0, 0]), all_of_it)) == 0
+    away = replace(surface, normals=-surface.normals)
+    assert len(inlier_correspondences(away, surface, np.eye(4), all_of_it)) == 0
+
+
+def test_the_turns_of_a_cube() -> None:
+    turns = np.array(cube_rotations())
+    assert len(np.unique(turns, axis=0)) == 24
+    for turn in turns:
+        assert np.linalg.det(turn) == pytest.approx(1)
+        corners = {tuple(corner) for corner in (np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T @ turn.T)}
+        assert len(corners) == 8
+        assert all(set(map(abs, corner)) == {1} for corner in corners)
+
+
+def test_the_population_rests_near_the_truth_from_one_of_its_turns() -> None:
+    """A body with three different axes, and a turn far from all of those tried."""
+    rng = np.random.default_rng(0)
+    directions = unit(rng, 6000)
+    directions[:, 2] += 0.4 * directions[:, 0] ** 2
+    surface = fit_surfels(directions * [1.0, 0.6, 0.35], 0.06)
+    truth = make_motion(3, 10.0)
+    poses = coulomb_proposals(moved_by(surface, inverse(truth)), surface)
+    assert poses.shape == (24, 4, 4)
+    assert min(angular_error(motion, truth) for motion in poses) < 5

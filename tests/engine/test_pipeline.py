@@ -1,0 +1,420 @@
+"""The engine as a whole: from any pose, among outliers, within a freedom, and on clouds that are no surfaces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.strategies import Floats, make_motion, scanned, scanned_twice
+
+import graphreg
+from graphreg.datasets import synthetic
+from graphreg.method_interface import Iteration
+from graphreg.metrics import angular_error, rmsd
+from graphreg.poses import inverse, pose, rotation_from_vector, transform
+
+BODIES = synthetic.bodies()
+LINE = np.outer(np.linspace(0, 1, 2000), [1.0, 2.0, 3.0])
+
+
+def about(point: Floats, vector: Floats | list[float]) -> Floats:
+    """A turn about an axis through a point."""
+    turn = rotation_from_vector(vector)
+    return pose(turn, point - turn @ point)
+
+
+def off_by(found: graphreg.Result, truth: Floats, source: Floats) -> float:
+    """How far off the points are, in fine cells."""
+    return rmsd(found.transformation, truth, source) / float(found.settings["voxel"])
+
+
+@pytest.mark.parametrize("name", [*BODIES, "room", "street"])
+def test_exact_copies_are_laid_on_each_other(name: str) -> None:
+    body = scanned(name)
+    size = np.ptp(body, axis=0).max()
+    for seed in range(3):
+        motion = make_motion(seed, size)
+        source = transform(inverse(motion), body)
+        found = graphreg.register(source, body)
+        assert rmsd(found.transformation, motion, source) < 1e-6 * size
+        assert found.success
+
+
+@pytest.mark.parametrize("name", [*BODIES, "room"])
+def test_two_scans_are_registered_from_any_pose(name: str) -> None:
+    """Noise of the scanner is well below a cell, and thousands of pieces average it: a tenth of a cell is left."""
+    pair = scanned_twice(name)
+    for seed in range(12):
+        motion = make_motion(seed, np.ptp(pair.target))
+        source = transform(inverse(motion), pair.source)
+        found = graphreg.register(source, pair.target)
+        assert off_by(found, pair.T_target_source @ motion, source) < 0.1
+        assert found.success
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("ratio", [0.5, 1.5])
+@pytest.mark.parametrize("kind", ["gaussian", "uniform"])
+def test_outliers_are_borne(name: str, ratio: float, kind: str) -> None:
+    pair = scanned_twice(name)
+    motion = make_motion(4, 1.0)
+    source, target = (
+        synthetic.add_outliers(points, ratio, kind, seed)[0] for seed, points in enumerate((pair.source, pair.target))
+    )
+    source = transform(inverse(motion), source)
+    found = graphreg.register(source, target)
+    assert off_by(found, pair.T_target_source @ motion, transform(inverse(motion), pair.source)) < 0.1
+    assert found.success
+
+
+@pytest.mark.parametrize("name", ["dragon", "casting", "room", "street"])
+def test_moving_both_moves_the_answer_with_them(name: str) -> None:
+    """Registered or not: by as much as coordinates are rounded."""
+    pair = scanned_twice(name)
+    size = np.ptp(pair.target, axis=0).max()
+    here = graphreg.register(pair.source, pair.target)
+    for seed, distance in ((1, 0.0), (2, size), (3, 1e6)):
+        along = make_motion(seed, distance)
+        there = graphreg.register(transform(along, pair.source), transform(along, pair.target))
+        # At 10^6 by 10^-10, which for bodies of 0.1 is 10^-9 of the size, and moves some points to the next cell.
+        allowed = 1e-9 * size if distance < 1e6 else 1e-6 * size
+        assert rmsd(inverse(along) @ there.transformation @ along, here.transformation, pair.source) < allowed
+        assert there.confidence == pytest.approx(here.confidence, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["hare", "room"])
+def test_the_unit_does_not_matter(name: str) -> None:
+    pair = scanned_twice(name)
+    here = graphreg.register(pair.source, pair.target)
+    for unit in (1000.0, 1e-3, 1024.0):
+        there = graphreg.register(pair.source * unit, pair.target * unit)
+        back = there.transformation.copy()
+        back[:3, 3] /= unit
+        # A power of two changes no digit of any number.
+        allowed = 0.0 if unit == 1024 else 1e-9
+        assert np.abs(back - here.transformation).max() <= allowed * max(np.abs(here.transformation).max(), 1)
+        assert there.inlier_rmse == pytest.approx(here.inlier_rmse * unit)
+        assert there.confidence == pytest.approx(here.confidence)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_swapped_clouds_give_the_inverse(name: str) -> None:
+    pair = scanned_twice(name)
+    there, back = graphreg.register(pair.source, pair.target), graphreg.register(pair.target, pair.source)
+    assert off_by(there, inverse(back.transformation), pair.source) < 0.1
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    source, _ = synthetic.add_outliers(scanned_twice("dragon").source, 0.5, "gaussian", 0)
+    target = scanned_twice("dragon").target
+    init = make_motion(0, 0.1)
+    for settings in ({}, {"points": 4000, "seed": 3}, {"init": init}, {"dof": "rz x y z"}, {"voxel": 0.002}):
+        one, two, five = (graphreg.register(source, target, threads=threads, **settings) for threads in (1, 2, 5))
+        for other in (two, five):
+            assert other.transformation.tobytes() == one.transformation.tobytes()
+            assert (other.scores, other.confidence, other.reason) == (one.scores, one.confidence, one.reason)
+            assert (other.covariance is None) == (one.covariance is None)
+            assert one.covariance is None or other.covariance.tobytes() == one.covariance.tobytes()
+
+
+def test_what_the_result_tells_of_the_search() -> None:
+    pair = scanned_twice("hand")
+    found = graphreg.register(pair.source, pair.target)
+    assert found.hypotheses >= 1
+    assert [step.energy for step in found.history] == [-found.scores[0]] * 2
+    assert set(found.timings) == {"draw", "describe", "search", "refine", "judge", "total"}
+    assert (found.runner_up is None) == (len(found.scores) == 1)
+    if found.runner_up is not None:
+        assert found.scores[0] >= found.scores[1]
+        assert off_by(found, found.runner_up, pair.source) > 1
+
+
+def along_a_street() -> synthetic.Pair:
+    """Two scans ten metres apart: most points of each lie around the scanner, where streets are alike."""
+    return synthetic.pair("street", 10.0, points=60_000)
+
+
+def test_where_most_points_lie_near_the_scanner_a_second_look_tells_places_apart() -> None:
+    pair = along_a_street()
+    for seed in range(2):
+        motion = make_motion(seed, 5.0)
+        source = transform(inverse(motion), pair.source)
+        found = graphreg.register(source, pair.target)
+        assert found.success
+        assert off_by(found, pair.T_target_source @ motion, source) < 0.5
+        assert [each.number for each in found.history] == list(range(1, len(found.history) + 1))
+
+
+def test_there_is_no_second_look_at_clouds_that_are_even() -> None:
+    here, there = scanned("hare"), scanned("casting")
+    found = graphreg.register(here, there)
+    assert not found.success
+    assert len(found.history) == 2
+
+
+def test_a_callback_that_stops_is_not_asked_again() -> None:
+    pair = along_a_street()
+    asked = []
+    found = graphreg.register(pair.source, pair.target, callback=lambda now: asked.append(now) is None)
+    assert len(asked) == len(found.history) == 1
+
+
+def test_a_callback_stops_before_the_fine_refinement() -> None:
+    pair = scanned_twice("hand")
+
+    def stop(_: Iteration) -> bool:
+        return True
+
+    coarse, whole = (graphreg.register(pair.source, pair.target, callback=call) for call in (stop, None))
+    assert len(coarse.history) == 1
+    assert np.array_equal(coarse.transformation, whole.history[0].transformation)
+    assert off_by(whole, pair.T_target_source, pair.source) < off_by(coarse, pair.T_target_source, pair.source) < 1
+
+
+@pytest.mark.parametrize("name", [*BODIES, "room"])
+def test_a_pose_that_is_given_is_refined(name: str) -> None:
+    """The scans show different parts, so that their own frames differ; what counts is the pose that was given."""
+    pair = scanned_twice(name)
+    centre = pair.target.mean(axis=0)
+    for seed in range(3):
+        direction = np.random.default_rng(seed).normal(size=3)
+        off = about(centre, np.radians(4) * direction / np.linalg.norm(direction))
+        motion = make_motion(seed, 1.0)
+        source, truth = transform(inverse(motion), pair.source), pair.T_target_source @ motion
+        found = graphreg.register(source, pair.target, init=off @ truth)
+        assert off_by(found, truth, source) < 0.1
+        assert found.success
+        assert found.overlap > 0.7
+        assert found.hypotheses == 1
+
+
+def test_a_wrong_pose_that_is_given_is_not_replaced_by_a_search() -> None:
+    pair = scanned_twice("casting")
+    wrong = about(pair.target.mean(axis=0), [0.0, 1.6, 0.0]) @ pair.T_target_source
+    found = graphreg.register(pair.source, pair.target, init=wrong)
+    assert angular_error(found.transformation, pair.T_target_source) > 10
+    assert not found.success
+
+
+def test_a_pose_that_is_given_is_kept_where_the_surfaces_leave_it_open() -> None:
+    """Two square walls look the same from six sides, and their own axes may point anywhere."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        source, target = (
+            np.where(rng.random((5000, 1)) < 0.5, [1.0, 0, 1], [0, 1.0, 1]) * rng.random((5000, 3)) for _ in range(2)
+        )
+        init = make_motion(seed, 2.0)
+        found = graphreg.register(source, transform(init, target), init=init)
+        # It may slide along the edge, but by no more than the widest weights reach.
+        assert angular_error(found.transformation, init) < 1
+        assert rmsd(found.transformation, init, source) < 0.2
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
+def test_level_scans_turn_about_z_only(offset: float, given: bool) -> None:
+    pair = scanned_twice("casting")
+    place = np.array([offset, -offset, offset / 2])
+    target = pair.target + place
+    for angle in (0.0, 2.5, -1.0):
+        motion = about(target.mean(axis=0), [0, 0, angle])
+        source = transform(inverse(motion), transform(pair.T_target_source, pair.source) + place)
+        init = about(target.mean(axis=0), [0, 0, 0.05]) @ motion if given else None
+        found = graphreg.register(source, target, init=init, dof=("rz", "x", "y", "z"))
+        assert off_by(found, motion, source) < 0.1
+        assert found.success
+        after = found.transformation if init is None else found.transformation @ inverse(init)
+        np.testing.assert_array_equal(after[2, :3], [0, 0, 1])
+        np.testing.assert_array_equal(after[:2, 2], [0, 0])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
+@pytest.mark.parametrize(
+    ("dof", "turn", "shift"),
+    [
+        (("rz", "x", "y"), [0, 0, 0.7], [0.05, -0.02, 0]),
+        (("rz",), [0, 0, 0.7], [0, 0, 0]),
+        (("x", "y"), [0, 0, 0], [0.05, -0.02, 0]),
+        (("z",), [0, 0, 0], [0, 0, 0.03]),
+        (("ry", "z"), [0, 0.4, 0], [0, 0, 0.03]),
+        (("rx", "ry", "rz"), [0.3, 0.2, 0.1], [0, 0, 0]),
+    ],
+)
+def test_shifts_that_are_not_free_stay_at_0(
+    dof: tuple[str, ...], turn: list[float], shift: list[float], given: bool, offset: float
+) -> None:
+    """A turn about the origin of the target's frame, then a shift."""
+    pair = scanned_twice("casting")
+    place = np.array([offset, -offset, offset / 2])
+    init = make_motion(5, 1.0) if given else np.eye(4)
+    # What is to be refined is within the reach of a few cells, also at the end of a long lever.
+    part = 0.01 / (1 + offset) if given else 1.0
+    motion = pose(rotation_from_vector(part * np.array(turn)), part * np.array(shift)) @ init
+    source = transform(inverse(motion), transform(pair.T_target_source, pair.source) + place)
+    found = graphreg.register(source, pair.target + place, init=init if given else None, dof=dof)
+    fixed = np.array([axis not in dof for axis in "xyz"])
+    after = found.transformation @ inverse(init)
+    # Taking init away again costs the rounding of its shift.
+    np.testing.assert_allclose(after[:3, 3][fixed], 0, atol=1e-14 if given else 0)
+    turns = [axis for number, axis in enumerate(np.eye(3)) if ("rx", "ry", "rz")[number] in dof]
+    if len(turns) == 1:
+        np.testing.assert_allclose(after[:3, :3] @ turns[0], turns[0], atol=1e-14 if given else 0)
+    elif not turns:
+        np.testing.assert_allclose(after[:3, :3], np.eye(3), atol=1e-14 if given else 0)
+    # From far away, a search cannot tell how far to turn where the lever is long and the end may slide.
+    if offset < 1 or given or ("rz" in dof and "x" in dof) or not any(turn) or dof == ("rz",):
+        assert off_by(found, motion, source) < 0.1
+
+
+def test_weights_say_which_points_to_follow() -> None:
+    """Half of the points are noisy: where they hardly count, the pose is nearer to the one without them."""
+    pair = scanned_twice("hare")
+    voxel = graphreg.register(pair.source, pair.target).settings["voxel"]
+    # Without the rule for outliers, which would drop most of the noisy ones.
+    settings = {"voxel": voxel, "alpha": 1e6}
+    apart = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noisy = rng.random(len(pair.source)) < 0.5
+        source = pair.source + np.where(noisy[:, None], voxel * rng.normal(size=pair.source.shape), 0)
+        without = graphreg.register(source[~noisy], pair.target, **settings).transformation
+        weights = np.where(noisy, 1e-3, 1.0)
+        found = [graphreg.register(source, pair.target, weights=given, **settings) for given in (weights, None)]
+        apart.append([off_by(result, without, source) for result in found])
+    light, heavy = np.mean(apart, axis=0)
+    assert light < heavy
+
+
+def test_only_the_ratios_of_weights_count() -> None:
+    pair = scanned_twice("hand")
+    plain = graphreg.register(pair.source, pair.target)
+    alike = graphreg.register(pair.source, pair.target, weights=np.full(len(pair.source), 7.0))
+    assert alike.transformation.tobytes() == plain.transformation.tobytes()
+    weights = np.random.default_rng(0).uniform(1, 2, len(pair.target))
+    once, more = (graphreg.register(pair.source, pair.target, weights=(None, unit * weights)) for unit in (1, 1024))
+    assert once.transformation.tobytes() == more.transformation.tobytes() != plain.transformation.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [(0.0, "positive"), (-1.0, "positive"), (np.nan, "positive"), (1e-20, "differ by a factor of at most")],
+)
+def test_weights_that_cannot_be_used(weights: float, told: str) -> None:
+    body = scanned("hare")
+    values = np.ones(len(body))
+    values[5] = weights
+    with pytest.raises(graphreg.InputError, match=f"^weights: expected .*{told}"):
+        graphreg.register(body, body, weights=values)
+
+
+def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
+    pair = scanned_twice("hand")
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(1, 2, len(pair.source))
+    where = np.sort(rng.integers(0, len(pair.source), 500))
+    dirty = np.insert(pair.source, where, [np.nan, 0, np.inf], axis=0)
+    clean = graphreg.register(pair.source, pair.target, weights=weights)
+    found = graphreg.register(dirty, pair.target, weights=np.insert(weights, where, 1.5))
+    assert found.dropped == (500, 0)
+    assert found.transformation.tobytes() == clean.transformation.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("points", "told"),
+    [
+        (np.zeros((50, 3)), "source: holds 1 different points, but at least 11"),
+        (np.repeat(np.arange(15.0).reshape(5, 3), 20, axis=0), "source: holds 5 different points, but at least 11"),
+        (np.full((50, 3), np.nan), "source: .*finite"),
+        (np.random.default_rng(0).normal(size=(10, 3)), "source: holds 10 finite points, but at least 11"),
+        (np.full((50, 3), 1e200), "source: holds coordinates beyond"),
+    ],
+)
+def test_clouds_without_enough_points_are_refused(points: Floats, told: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^{told}"):
+        graphreg.register(points, scanned("hare"))
+    with pytest.raises(graphreg.InputError, match=f"^{told.replace('source', 'target')}"):
+        graphreg.register(scanned("hare"), points)
+
+
+def spoilt(points: Floats) -> dict[str, tuple[Floats, Floats]]:
+    """Clouds that hold nothing to register by, or not in this way."""
+    rng = np.random.default_rng(0)
+    return {
+        "line": (LINE, LINE),
+        "line on body": (LINE, points),
+        "body on line": (points, LINE),
+        "noisy line": (LINE + 1e-3 * rng.normal(size=LINE.shape), LINE + 1e-3 * rng.normal(size=LINE.shape)),
+        "11 points": (points[:11], points),
+        "12 points each": (points[::500][:12], points[::500][:12]),
+        "plane of a grid": (np.indices((50, 50, 1)).reshape(3, -1).T.astype(float),) * 2,
+        "noise": (rng.normal(size=(3000, 3)), rng.normal(size=(3000, 3))),
+        "large on small": (1e6 * points, points),
+        "small on large": (points, 1e6 * points),
+        "a second body far away": (np.vstack([points, points + 1e6]), points),
+    }
+
+
+@pytest.mark.parametrize("name", spoilt(np.zeros((6000, 3))))
+def test_clouds_that_say_nothing_are_not_registered(name: str) -> None:
+    try:
+        found = graphreg.register(*spoilt(scanned("hare"))[name])
+    except graphreg.InputError as problem:
+        assert str(problem).startswith(("source: ", "target: "))  # noqa: PT017 - either end is right
+    else:
+        assert np.isfinite(found.transformation).all()
+        assert np.linalg.det(found.transformation[:3, :3]) == pytest.approx(1)
+        assert not found.success
+        assert found.confidence < 0.5
+        assert graphreg.Result.from_json(found.to_json()).to_json() == found.to_json()
+
+
+def test_a_single_stray_far_away_does_no_harm() -> None:
+    body = scanned("hare")
+    assert graphreg.register(np.vstack([body, [[1e6, 0, 0]]]), body).success
+
+
+def test_scans_in_a_grid_of_the_country() -> None:
+    """Coordinates of 10^7: there a tenth of a millimetre is 10^-11."""
+    pair = scanned_twice("room")
+    far = np.array([4e6, 1e7, 300.0])
+    found = graphreg.register(pair.source + far, pair.target)
+    assert found.success
+    assert off_by(found, pair.T_target_source @ pose(np.eye(3), -far), pair.source + far) < 0.1
+
+
+@pytest.mark.parametrize("voxel", [1e-6, 1e-4, 0.01, 1.0, 1e9, 1e300])
+def test_any_voxel_gives_an_answer(voxel: float) -> None:
+    pair = scanned_twice("hare")
+    found = graphreg.register(pair.source, pair.target, voxel=voxel)
+    assert found.settings["voxel"] == voxel
+    assert np.isfinite(found.transformation).all()
+    if voxel == 0.01:
+        assert angular_error(found.transformation, pair.T_target_source) < 1
+
+
+@pytest.mark.parametrize("voxel", [1e-8, 1e-300])
+def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
+    with pytest.raises(graphreg.InputError, match="^voxel: .* would cut the cloud's extent"):
+        graphreg.register(scanned("hare"), scanned("hare"), voxel=voxel)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"seed": "a"}, "seed: expected a whole number"),
+        ({"k": 10.5}, "k: expected a positive whole number"),
+        ({"k": "many"}, "k: expected a positive whole number"),
+        ({"k": 1}, "k: expected at least 2"),
+        ({"points": 1e4}, "points: expected a positive whole number"),
+        ({"points": 5}, "source: holds . different points"),
+        ({"alpha": np.nan}, "alpha: expected a positive number"),
+        ({"voxel": "small"}, "voxel: expected a positive length"),
+        ({"voxel": np.inf}, "voxel: expected a positive length"),
+        ({"dof": 3}, "dof: expected some of"),
+        ({"dof": "rx ry"}, "dof: turns about all axes, one or none"),
+    ],
+)
+def test_settings_that_cannot_be_used(settings: dict[str, object], told: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^{told}"):
+        graphreg.register(scanned("hare"), scanned("hare"), **settings)

@@ -1,0 +1,212 @@
+"""Clouds as pieces of surface: cells, their moments, the planes through them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support import twins
+from tests.support.strategies import Floats, clouds, make_cloud, make_motion, seeds
+
+import graphreg
+import graphreg._core as _core
+from graphreg.engine.surfels import Surfels, fit_surfels, voxel_moments, voxel_sizes_for
+from graphreg.poses import transform
+
+
+def members(points: Floats, cell: float) -> list[np.ndarray]:
+    """The points of each cell, cells in the order of the kernel."""
+    order, starts, _ = _core.voxel_cells(points, cell, 1)
+    return [order[begin:end] for begin, end in pairwise(starts)]
+
+
+def weights_for(points: Floats, seed: int) -> Floats:
+    return np.random.default_rng(seed).uniform(0.1, 3.0, len(points))
+
+
+@given(clouds, st.floats(0.02, 0.5), seeds, st.booleans())
+def test_moments_of_cells(points: Floats, share: float, seed: int, weighted: bool) -> None:
+    points = points / np.ptp(points)
+    weights = weights_for(points, seed) if weighted else None
+    order, starts, _ = _core.voxel_cells(points, share, 1)
+    sums, means, moments = _core.cell_moments(points, weights, order, starts, 1)
+    for cell, rows in enumerate(members(points, share)):
+        expected = twins.cell_moments(points[rows], np.ones(len(rows)) if weights is None else weights[rows])
+        for found, twin in zip((sums[cell], means[cell], moments[cell]), expected, strict=True):
+            np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-13 * expected[0])
+
+
+@given(clouds, st.floats(0.05, 0.5), st.floats(1.1, 3.0), seeds)
+def test_coarser_cells_hold_what_the_finer_ones_do(points: Floats, share: float, times: float, seed: int) -> None:
+    points, weights = points / np.ptp(points) / share, weights_for(points, seed)
+    cells = voxel_moments(points, 1.0, weights)
+    chosen = np.random.default_rng(seed).random(len(cells)) < 0.7
+    chosen[0] = True
+    rows = [row for row, kept in zip(members(points, 1.0), chosen, strict=True) if kept]
+    coarser = cells.coarser(times, chosen)
+    order, starts, _ = _core.voxel_cells(cells.means[chosen] / times, 1.0, 1)
+    for number, (begin, end) in enumerate(pairwise(starts)):
+        inside = np.concatenate([rows[cell] for cell in order[begin:end]])
+        expected = twins.cell_moments(points[inside] / times, weights[inside])
+        assert coarser.counts[number] == len(inside)
+        found = coarser.sums[number], coarser.means[number], coarser.moments[number]
+        for value, twin in zip(found, expected, strict=True):
+            np.testing.assert_allclose(value, twin, rtol=1e-11, atol=1e-11 / share**2)
+
+
+@given(clouds, st.floats(0.02, 0.3), seeds)
+def test_planes_go_through_all_points_of_a_cell_and_its_neighbours(points: Floats, share: float, seed: int) -> None:
+    points, weights = points / np.ptp(points) / share, weights_for(points, seed)
+    surface = fit_surfels(points, 1.0, weights)
+    rows = members(points, 1.0)
+    for cell, around in enumerate(surface.neighbours):
+        pooled = [rows[other] for other in (cell, *around)]
+        scatter, total = twins.pooled_scatter([points[r] for r in pooled], [weights[r] for r in pooled])
+        values, vectors = np.linalg.eigh(scatter)
+        trace = max(values.sum(), np.finfo(float).tiny)
+        # The smallest eigenvalue is known to rounding of the trace, its root to that root.
+        assert abs(surface.spread[cell] ** 2 - max(values[0], 0) / total) <= 1e-12 * trace / total
+        if (values[1] - values[0]) / trace > 1e-4:
+            assert abs(np.linalg.norm(surface.normals[cell]) - 1) < 1e-12
+            # A relative error of the scatter of a few u turns the vector by that over the gap.
+            assert abs(surface.normals[cell] @ vectors[:, 0]) > 1 - 1e-9
+
+
+@given(clouds, st.floats(0.05, 1), seeds)
+def test_cells_hold_their_points(points: Floats, share: float, seed: int) -> None:
+    side = share * float(np.ptp(points))
+    weights = weights_for(points, seed)
+    cells = voxel_moments(points, side, weights)
+    assert len(cells.means) == len(np.unique(twins.voxel_keys(points / side, 1.0)))
+    np.testing.assert_allclose(cells.sums.sum(), weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(cells.sums @ cells.means * side, weights @ points, atol=1e-11 * np.abs(points).sum())
+    assert cells.neighbours.shape == (len(cells.means), min(10, len(cells.means) - 1))
+    assert cells.counts.sum() == len(points)
+
+
+@given(clouds, st.floats(0.02, 0.3), seeds)
+def test_means_are_laid_on_their_planes(points: Floats, share: float, seed: int) -> None:
+    points, weights = points / np.ptp(points) / share, weights_for(points, seed)
+    cells = voxel_moments(points, 1.0, weights)
+    normals, _, laid = _core.fit_pooled_planes(cells.means, cells.neighbours, cells.walk, cells.sums, cells.moments, 1)
+    rows = members(points, 1.0)
+    for cell, around in enumerate(cells.neighbours):
+        pooled = np.concatenate([rows[other] for other in (cell, *around)])
+        middle = np.average(points[pooled], axis=0, weights=weights[pooled])
+        assert abs((laid[cell] - middle) @ normals[cell]) < 1e-9 / share
+        np.testing.assert_allclose(np.cross(laid[cell] - cells.means[cell], normals[cell]), 0, atol=1e-9 / share)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_pieces_come_as_near_to_the_surface_as_there_is_noise(noise: float) -> None:
+    """A ball of many cells: without noise its curvature is left alone, with noise most of the noise is gone."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(20_000, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    ball = directions * (12 + noise * rng.normal(size=(20_000, 1)))
+    cells, surface = voxel_moments(ball, 1.0), fit_surfels(ball, 1.0)
+
+    def off(means: Floats) -> float:
+        radius = np.linalg.norm(means, axis=1)
+        return float(np.sqrt(((radius - 12) ** 2).mean()))
+
+    if noise:
+        assert off(surface.points) < 0.6 * off(cells.means)
+    else:
+        assert off(surface.points) < 1.2 * off(cells.means)
+
+
+def test_of_chosen_cells_the_surface_is_as_if_there_were_no_others() -> None:
+    points = make_cloud("surface", 4000, 3)
+    cells = voxel_moments(points, 0.1)
+    chosen = np.random.default_rng(0).random(len(cells.means)) < 0.8
+    surface = cells.surface(chosen)
+    numbers = np.flatnonzero(chosen)
+    rows = members(points, 0.1)
+    for place, number in enumerate(numbers):
+        kept = [other for other in cells.neighbours[number] if chosen[other]]
+        assert {numbers[other] for other in surface.neighbours[place] if other != place} == set(kept)
+        pooled = points[np.concatenate([rows[other] for other in (number, *kept)])] / 0.1
+        if len(pooled) > 3:
+            normal = np.linalg.eigh(np.cov(pooled.T, bias=True))[1][:, 0]
+            assert abs(normal @ surface.normals[place]) > 1 - 1e-9
+    np.testing.assert_allclose(surface.weights, cells.sums[chosen])
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    points = make_cloud("surface", 20_000, 3)
+    weights = weights_for(points, 0)
+
+    def parts(threads: int) -> list[bytes]:
+        surface = fit_surfels(points, 0.03, weights, threads)
+        fields = (surface.points, surface.normals, surface.weights, surface.spread, surface.neighbours)
+        return [part.tobytes() for part in fields]
+
+    assert parts(1) == parts(2) == parts(5)
+
+
+def test_weights_are_how_often_a_point_counts() -> None:
+    points = make_cloud("box", 500, 1)
+    times = np.random.default_rng(0).integers(1, 4, len(points))
+    weighted, repeated = (
+        fit_surfels(points, 0.3, times.astype(float)),
+        fit_surfels(np.repeat(points, times, axis=0), 0.3),
+    )
+    np.testing.assert_allclose(np.abs(weighted.normals), np.abs(repeated.normals), atol=1e-7)
+    np.testing.assert_allclose(weighted.weights, repeated.weights)
+    np.testing.assert_allclose(weighted.spread, repeated.spread, atol=1e-7)
+
+
+def test_normals_of_a_plane() -> None:
+    rng = np.random.default_rng(0)
+    flat = np.column_stack([rng.uniform(-1, 1, (4000, 2)), np.zeros(4000)])
+    motion = make_motion(4, 10.0)
+    surface = fit_surfels(transform(motion, flat), 0.07)
+    np.testing.assert_allclose(np.abs(surface.normals @ motion[:3, 2]), 1, atol=1e-12)
+    assert surface.spread.max() < 1e-6
+
+
+def test_a_line_has_no_plane() -> None:
+    surface = fit_surfels(np.outer(np.linspace(0, 1, 500), [1.0, 0, 0]), 0.02)
+    assert not surface.normals.any()
+
+
+@given(clouds, st.floats(1e-3, 0.5), st.integers(1, 12))
+def test_cells_that_are_occupied(points: Floats, share: float, levels: int) -> None:
+    size = share * float(np.ptp(points))
+    counts, shared = _core.occupied_cells(points, size, levels)
+    # VoxelMoments of twice the size are counted from the lowest one.
+    cells = np.floor(points / size)
+    cells -= cells.min(axis=0)
+    held = [np.unique(np.floor(cells / 2**level), axis=0, return_counts=True)[1] for level in range(levels)]
+    assert counts.tolist() == [len(each) for each in held]
+    assert shared.tolist() == [np.count_nonzero(each > 1) for each in held]
+
+
+@pytest.mark.parametrize("kind", ["surface", "box"])
+def test_the_side_that_gives_so_many_cells(kind: str) -> None:
+    """Between powers of two the count is taken from a power law, which surfaces keep to within a fifth.
+
+    Turned, since a face that lies along a border between cells fills those on both sides.
+    """
+    points = transform(make_motion(2, 0.0), make_cloud(kind, 12_000, 0))
+    for wanted, side in zip((300, 600, 1200), voxel_sizes_for(points, 300, 600, 1200), strict=True):
+        assert 0.8 < len(fit_surfels(points, side)) / wanted < 1.25
+
+
+@given(clouds, st.lists(st.integers(0, 39), max_size=60))
+def test_each_point_once(points: Floats, repeated: list[int]) -> None:
+    points = np.vstack([points, points[repeated]]) * np.where(np.arange(3) == 1, 0.0, 1.0)
+    points[::2, 1] = -0.0
+    kept = _core.distinct(points)
+    expected = np.sort(np.unique(points + 0.0, axis=0, return_index=True)[1])
+    assert np.array_equal(kept, expected)
+
+
+def test_cells_too_small_to_be_counted() -> None:
+    with pytest.raises(graphreg.InputError, match="^voxel: 1e-09 would cut the cloud's extent of .* a larger one"):
+        fit_surfels(make_cloud("box", 100, 0), 1e-9)
+    assert isinstance(fit_surfels(make_cloud("box", 100, 0), 1e9), Surfels)

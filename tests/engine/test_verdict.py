@@ -1,0 +1,242 @@
+"""Whether a registration can be trusted, and what the surfaces leave open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.support.strategies import Floats, make_motion, scanned, scanned_twice
+
+import graphreg
+from graphreg.datasets import synthetic
+from graphreg.engine.descriptors import mutual_correspondences
+from graphreg.engine.preprocessing import build_pyramids, preprocess, to_pyramid_frames
+from graphreg.engine.verdict import Evidence, confidence_from, gather_evidence, judge
+from graphreg.method_interface import Outcome
+from graphreg.metrics import rmsd
+from graphreg.poses import inverse, pose, rotation_from_vector, transform
+
+COUNT = 6000
+NOISE = 0.003
+MOVED = make_motion(3, 2.0)
+
+
+def outcome(source: Floats, target: Floats, motion: Floats) -> Outcome:
+    return Outcome(motion, (), {}, 0.001, source, target)
+
+
+@pytest.fixture(scope="module")
+def hare() -> Floats:
+    return scanned("hare")
+
+
+@pytest.fixture(scope="module")
+def pair() -> synthetic.Pair:
+    return scanned_twice("casting")
+
+
+def plane(rng: np.random.Generator) -> Floats:
+    return np.column_stack([rng.uniform(-1, 1, (COUNT, 2)), np.zeros(COUNT)])
+
+
+def sphere(rng: np.random.Generator) -> Floats:
+    directions = rng.normal(size=(COUNT, 3))
+    return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
+
+
+def cylinder(rng: np.random.Generator) -> Floats:
+    angle = rng.uniform(0, 2 * np.pi, COUNT)
+    return np.column_stack([0.5 * np.cos(angle), 0.5 * np.sin(angle), rng.uniform(-2, 2, COUNT)])
+
+
+def two_walls(rng: np.random.Generator) -> Floats:
+    along, up = rng.uniform(0, 1, (2, COUNT))
+    first = rng.random(COUNT) < 0.5
+    return np.column_stack([np.where(first, along, 0), np.where(first, 0, along), up])
+
+
+def axes_of(undetermined: tuple[str, ...], verb: str) -> list[Floats]:
+    found = (re.fullmatch(rf"{verb} \((.*)\)", said) for said in undetermined)
+    return [np.array(list(map(float, match[1].split(", ")))) for match in found if match]
+
+
+def test_the_same_cloud_on_itself(hare: Floats) -> None:
+    verdict = judge(outcome(hare, hare, np.eye(4)))
+    assert verdict.success
+    assert verdict.confidence > 0.99
+    assert (verdict.evidence.overlap, verdict.evidence.agreement) == (1, 1)
+    assert verdict.evidence.inlier_rmse < 1e-12
+    assert verdict.evidence.meeting == verdict.evidence.alike > 1000
+    assert verdict.hold is not None
+    assert verdict.hold.undetermined == ()
+
+
+def test_clouds_apart(hare: Floats) -> None:
+    verdict = judge(outcome(hare, hare, pose(np.eye(3), [10.0, 0, 0])))
+    assert (verdict.success, verdict.confidence, verdict.evidence.overlap) == (False, 0, 0)
+    assert np.isnan(verdict.evidence.inlier_rmse)
+    assert verdict.hold is None
+    assert verdict.reason == "not registered: no part of the source lies on the target"
+
+
+def test_evidence_counts_what_is_there(hare: Floats) -> None:
+    """Of a cloud, cut in two by a plane and one part thrown away, the share left lies on the whole."""
+    x, y = build_pyramids(
+        preprocess(hare, "source"), preprocess(hare[hare[:, 0] < np.quantile(hare[:, 0], 0.6)], "target")
+    )
+    pairs = mutual_correspondences(x.descriptors, y.descriptors)
+    evidence, laid = gather_evidence(x, y, to_pyramid_frames(np.eye(4), x, y), pairs)
+    place = transform(inverse(x.home), x.fine.points * x.fine_cell)
+    inside = place[:, 0] < np.quantile(hare[:, 0], 0.6)
+    # Pieces on the rim may be counted to either side.
+    assert abs(evidence.overlap - inside.mean()) < 0.03
+    assert (laid == inside).mean() > 0.97
+    shifted, _ = gather_evidence(x, y, to_pyramid_frames(pose(np.eye(3), [0.0, 0.0, 0.5 * y.fine_cell]), x, y), pairs)
+    assert evidence.inlier_rmse < shifted.inlier_rmse < 0.5 * y.fine_cell
+
+
+def test_confidence_grows_with_what_speaks_for_a_pose() -> None:
+    some = Evidence(overlap=0.5, inlier_rmse=0.1, agreement=0.5, alike=100, meeting=10)
+    assert 0 < confidence_from(some, 0.5) < 1
+    assert confidence_from(replace(some, meeting=50), 0.5) > confidence_from(some, 0.5)
+    assert confidence_from(replace(some, overlap=0.9), 0.5) > confidence_from(some, 0.5)
+    assert confidence_from(some, 0.9) < confidence_from(some, 0.5)
+    # A pose that scores next to nothing beside its rival: no overflow on the way to 0.
+    assert confidence_from(some, 1e9) < 1e-300
+
+
+@pytest.mark.parametrize("apart", [3.0, 30.0, 120.0])
+def test_a_wrong_pose_is_not_believed(pair: synthetic.Pair, apart: float) -> None:
+    centre = pair.target.mean(axis=0)
+    turn = rotation_from_vector(np.radians(apart) * np.array([0.6, 0.0, 0.8]))
+    wrong = pose(turn, centre - turn @ centre) @ pair.T_target_source
+    assert judge(outcome(pair.source, pair.target, pair.T_target_source)).success
+    verdict = judge(outcome(pair.source, pair.target, wrong))
+    assert not verdict.success
+    assert verdict.confidence < 0.5
+
+
+@pytest.mark.parametrize("noise", [0.0, NOISE])
+@pytest.mark.parametrize("motion", [np.eye(4), MOVED], ids=["level", "askew"])
+@pytest.mark.parametrize(
+    ("body", "turns", "slides"),
+    [
+        (plane, [[0, 0, 1]], [[1, 0, 0], [0, 1, 0]]),
+        (cylinder, [[0, 0, 1]], [[0, 0, 1]]),
+        (two_walls, [], [[0, 0, 1]]),
+    ],
+)
+def test_what_the_surfaces_leave_open_is_named(body, turns, slides, motion: Floats, noise: float) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    source, target = (body(rng) + noise * rng.normal(size=(COUNT, 3)) for _ in range(2))
+    result = graphreg.register(source, transform(motion, target))
+    assert not result.success
+    assert result.confidence <= 0.4
+    assert len(result.undetermined) == len(turns) + len(slides)
+    for verb, expected in (("turn about", turns), ("slide along", slides)):
+        found = axes_of(result.undetermined, verb)
+        assert len(found) == len(expected)
+        # They are told with two digits; noise turns them a little. Of two, any pair in the plane of both will do.
+        space = np.array(expected, float).reshape(-1, 3) @ motion[:3, :3].T
+        for axis in found:
+            assert np.linalg.norm(space @ axis) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("noise", [0.0, NOISE])
+def test_a_sphere_can_turn_about_any_axis(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    source, target = (sphere(rng) + noise * rng.normal(size=(COUNT, 3)) for _ in range(2))
+    result = graphreg.register(source, transform(MOVED, target))
+    assert result.undetermined == ("turn about any axis",)
+    assert not result.success
+    assert result.confidence <= 0.4
+    # The mean of so many directions is off by 1 / sqrt(3 * 6000) = 0.0075 along each axis: four times that.
+    np.testing.assert_allclose(result.centre, MOVED[:3, 3], atol=0.03)
+
+
+@pytest.mark.parametrize("name", synthetic.bodies())
+def test_bodies_are_determined(name: str) -> None:
+    scans = scanned_twice(name)
+    result = graphreg.register(scans.source, scans.target)
+    assert result.undetermined == ()
+    assert result.success
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("hare", "casting"), ("casting", "dragon"), ("hand", "hare"), ("room", "hand")]
+)
+def test_different_bodies_are_told_apart(name: str, other: str) -> None:
+    clouds = [scanned(each) for each in (name, other)]
+    # Of one size, so that this does not tell them apart.
+    result = graphreg.register(*(cloud / np.ptp(cloud, axis=0).max() for cloud in clouds))
+    assert not result.success
+    assert result.confidence < 0.5
+
+
+@pytest.mark.parametrize("name", synthetic.bodies())
+@pytest.mark.parametrize("axis", [0, 1])
+def test_halves_without_overlap_are_told(name: str, axis: int) -> None:
+    points = scanned(name)
+    middle = np.median(points[:, axis])
+    result = graphreg.register(points[points[:, axis] < middle], points[points[:, axis] > middle])
+    assert not result.success
+    assert result.confidence < 0.5
+
+
+def test_covariance_is_symmetric_positive_definite_and_has_the_unit(pair: synthetic.Pair) -> None:
+    here = graphreg.register(pair.source, pair.target)
+    assert here.covariance is not None
+    np.testing.assert_allclose(
+        here.covariance, here.covariance.T, rtol=1e-9, atol=1e-9 * np.diag(here.covariance).min()
+    )
+    assert np.linalg.eigvalsh(here.covariance / np.outer(*[np.sqrt(np.diag(here.covariance))] * 2)).min() > 0
+    there = graphreg.register(1000 * pair.source, 1000 * pair.target)
+    unit = np.repeat([1.0, 1000.0], 3)
+    np.testing.assert_allclose(there.covariance, here.covariance * np.outer(unit, unit), rtol=1e-6)
+    np.testing.assert_allclose(there.centre, 1000 * here.centre, rtol=1e-9)
+
+
+def test_covariance_and_centre_are_in_the_targets_frame(pair: synthetic.Pair) -> None:
+    here = graphreg.register(pair.source, pair.target)
+    for moved_source in (np.eye(4), make_motion(8, 1.0)):
+        moved = graphreg.register(transform(moved_source, pair.source), transform(MOVED, pair.target))
+        np.testing.assert_allclose(moved.centre, transform(MOVED, here.centre[None])[0], atol=1e-9)
+        turn = np.kron(np.eye(2), MOVED[:3, :3])
+        expected = turn @ here.covariance @ turn.T
+        size = np.sqrt(np.diag(expected))
+        np.testing.assert_allclose(moved.covariance / np.outer(size, size), expected / np.outer(size, size), atol=1e-6)
+    # The middle of what overlaps, which is most of the source.
+    off = transform(pair.T_target_source, pair.source).mean(axis=0) - here.centre
+    assert np.linalg.norm(off) < 0.1 * np.ptp(pair.target, axis=0).max()
+
+
+@pytest.mark.parametrize("name", ["casting", "hare"])
+def test_covariance_tells_how_far_off_a_pose_is(name: str) -> None:
+    """Errors over draws of points and noise: turns about the centre, and the shift of the centre, in its frame."""
+    surface = synthetic.scan(name, points=2 * COUNT, noise=0.0).points
+    size = np.ptp(surface, axis=0).max()
+    errors, variances = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        noisy = surface + 1e-3 * size * rng.normal(size=surface.shape)
+        drawn = rng.random(len(surface)) < 0.5
+        found = graphreg.register(transform(inverse(MOVED), noisy[drawn]), noisy[~drawn])
+        off = found.transformation @ inverse(MOVED)
+        twist = off[:3, :3] - off[:3, :3].T
+        shift = transform(off, found.centre[None])[0] - found.centre
+        errors.append([twist[2, 1] / 2, twist[0, 2] / 2, twist[1, 0] / 2, *shift])
+        variances.append(np.diag(found.covariance))
+    ratio = np.sqrt(np.mean(np.square(errors), axis=0) / np.mean(variances, axis=0))
+    assert (ratio > 1 / 3).all()
+    assert (ratio < 3).all()
+
+
+def test_the_published_method_is_judged_alike(pair: synthetic.Pair) -> None:
+    good = graphreg.register(pair.source, pair.target, method="graphreg-paper", init=pair.T_target_source)
+    assert good.success
+    size = np.ptp(pair.target, axis=0).max()
+    assert rmsd(good.transformation, pair.T_target_source, pair.source) < 0.01 * size
+    far = pose(rotation_from_vector([0, 2.5, 0]), np.zeros(3))
+    assert not graphreg.register(pair.source, pair.target, method="graphreg-paper", init=far).success

@@ -1,0 +1,102 @@
+"""FPFH: beside its definition, its invariance, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support import twins
+from tests.support.strategies import clouds, make_cloud, make_motion, seeds
+
+import graphreg
+import graphreg._core as _core
+from graphreg.baselines.fpfh_correspondences import in_like_triangles, mutual_nearest
+from graphreg.poses import transform
+
+
+def unit_normals(count: int, seed: int) -> np.ndarray:
+    normals = np.random.default_rng(seed).normal(size=(count, 3))
+    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+
+
+@given(clouds, seeds, st.floats(0.05, 0.6), st.sampled_from([5, 1000]))
+def test_histograms_agree_with_their_twin(points: np.ndarray, seed: int, reach: float, most: int) -> None:
+    points = points[:40]
+    normals = unit_normals(len(points), seed)
+    radius = reach * np.ptp(points, axis=0).max()
+    found = graphreg.fpfh(points, radius, normals=normals, max_neighbours=most)
+    expected, doubtful = twins.fpfh(points, normals, radius, most)
+    assert doubtful.mean() < 0.1
+    np.testing.assert_allclose(found[~doubtful], expected[~doubtful], rtol=1e-9, atol=1e-9)
+
+
+@given(clouds, seeds)
+def test_no_rigid_motion_changes_them(points: np.ndarray, seed: int) -> None:
+    """But for angles at the edge of a bin, which rounding can push over it."""
+    motion = make_motion(seed, np.ptp(points, axis=0).max())
+    normals = unit_normals(len(points), seed)
+    radius = 0.3 * np.ptp(points, axis=0).max()
+    here = graphreg.fpfh(points, radius, normals=normals)
+    there = graphreg.fpfh(transform(motion, points), radius, normals=normals @ motion[:3, :3].T)
+    assert np.isclose(here, there, atol=1e-6).all(axis=1).mean() > 0.95
+
+
+def test_each_histogram_sums_up() -> None:
+    points = make_cloud("surface", 400, 0)
+    sums = graphreg.fpfh(points).reshape(-1, 3, 11).sum(axis=2)
+    crowded = sums.any(axis=1)
+    assert crowded.mean() > 0.9
+    np.testing.assert_allclose(sums[crowded & (sums > 150).all(axis=1)], 200)
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    points = make_cloud("surface", 3000, 0)
+    assert len({graphreg.fpfh(points, threads=threads).tobytes() for threads in (1, 2, 5)}) == 1
+
+
+def test_rows_that_are_not_finite_and_points_alone() -> None:
+    points = np.vstack([make_cloud("surface", 100, 0), [[100.0, 0, 0]], [[np.nan, 0, 0]]])
+    found = graphreg.fpfh(points, 0.3)
+    assert found.shape == (102, 33)
+    assert np.isnan(found[101]).all()
+    assert not found[100].any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"radius": 0.0}, "radius: expected a positive"),
+        ({"normals": np.zeros((5, 3))}, r"normals: expected shape \(100, 3\)"),
+        ({"normals": np.full((100, 3), np.nan)}, "normals: expected finite"),
+        ({"k": 200}, "points: holds 100 points"),
+    ],
+)
+def test_what_cannot_be_used(settings: dict[str, object], told: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^{told}"):
+        graphreg.fpfh(make_cloud("surface", 100, 0), **settings)
+
+
+@given(seeds, st.integers(1, 60), st.integers(0, 60), st.sampled_from([1, 7, 33]), st.integers(1, 3))
+def test_the_nearest_feature(seed: int, count: int, queries: int, width: int, threads: int) -> None:
+    """Whole numbers, so that distances are exact and many are equal: the first of them counts."""
+    rng = np.random.default_rng(seed)
+    features, asked = (rng.integers(0, 4, (n, width)).astype(np.float32) for n in (count, queries))
+    squared = ((asked[:, None] - features[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(_core.nearest_features(features, asked, threads), squared.argmin(axis=1))
+
+
+def test_mutual_nearest() -> None:
+    source = np.array([[0.0], [1.0], [5.0]], np.float32)
+    target = np.array([[4.9], [0.1], [0.2]], np.float32)
+    assert mutual_nearest(source, target, 1).tolist() == [[0, 1], [2, 0]]
+
+
+def test_like_triangles_hold_right_matches_rather_than_wrong_ones() -> None:
+    rng = np.random.default_rng(0)
+    source = make_cloud("blob", 400, 1)
+    target = transform(make_motion(2, 1.0), source)
+    target[200:] = rng.normal(size=(200, 3))
+    kept = in_like_triangles(source, target, 0.95, 1000, rng)
+    assert kept[:200].mean() > 0.9
+    assert kept[200:].mean() < 0.3 * kept[:200].mean()
