@@ -11,7 +11,7 @@ from pathlib import Path
 
 from generated import commands, examples_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r" *```(\w*)\n(.*?)\n *```", re.DOTALL)
 MARKS = re.compile(r"(?: *<!-- (?:[^\n]*) -->\n)*\Z")
