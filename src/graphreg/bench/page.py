@@ -100,10 +100,8 @@ def not_first(results: Mapping[str, Any]) -> list[str]:
 
 
 def pictures_of(folder: Path, name: str) -> tuple[list[Path], list[Path]]:
-    """Files with the charts of an experiment, and with pictures; their names begin with its own."""
-    charts = sorted(folder.glob(f"{name}*.svg"))
-    drawn = {path.stem for path in charts}
-    return charts, sorted(path for path in folder.glob(f"{name}*.png") if path.stem not in drawn)
+    """Files with the charts of an experiment (SVG), and with rendered scans (PNG); their names begin with its own."""
+    return sorted(folder.glob(f"{name}*.svg")), sorted(folder.glob(f"{name}*.png"))
 
 
 def _section(folder: Path, name: str, result: dict[str, Any]) -> list[str]:

@@ -20,7 +20,6 @@ from graphreg.provenance import setting
 from graphreg.registration import METHODS
 from graphreg.reports.charts import write_svg
 from graphreg.reports.pictures import write_png
-from graphreg.reports.raster import drawn
 
 # Seconds that the runs of a method may take together in an experiment, where it does not say otherwise.
 BUDGET, QUICK_BUDGET = 20.0, 1.0
@@ -92,8 +91,7 @@ def _write_pictures(module: Any, out: Path, rows: list[Any], data: Path | None, 
     written = []
     for name, text in module.figures(rows).items() if hasattr(module, "figures") else ():
         write_svg(out / f"{name}.svg", text)
-        write_png(out / f"{name}.png", drawn(text))
-        written += [out / f"{name}.svg", out / f"{name}.png"]
+        written.append(out / f"{name}.svg")
     for name, image in module.pictures(data, quick).items() if hasattr(module, "pictures") else ():
         write_png(out / f"{name}.png", image)
         written.append(out / f"{name}.png")
