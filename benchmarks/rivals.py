@@ -28,7 +28,9 @@ from probreg import cost_functions  # noqa: E402
 
 from graphreg import read, voxel_downsample  # noqa: E402
 from graphreg.baselines import BASELINES  # noqa: E402
+from graphreg.baselines.fgr import FgrSettings  # noqa: E402
 from graphreg.baselines.gmm import Overlap  # noqa: E402
+from graphreg.baselines.icp_kn import IcpKnSettings  # noqa: E402
 from graphreg.baselines.mixtures import in_spatial_order, unit_of  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.clouds import Floats  # noqa: E402
@@ -125,8 +127,8 @@ def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
 
 
 def run(name: str, source: Floats, target: Floats, **settings: Any) -> Outcome:
-    defaults, method, _ = BASELINES[name]
-    return method(source, target, replace(defaults, **settings), None, 0, THREADS, None)
+    method = BASELINES[name]
+    return method.run(source, target, replace(method.settings, **settings), None, 0, THREADS, None)
 
 
 def beside_open3d(
@@ -183,14 +185,14 @@ def open3d_icp(first: Outcome) -> Callable[[], Floats]:
 
 def open3d_icp_to_planes(first: Outcome) -> Callable[[], Floats]:
     """With our normals, which both are given before the clock starts."""
-    normals, _ = planes_of(neighbour_graph(first.target, BASELINES["icp-kn"][0].normal_neighbours))
+    normals, _ = planes_of(neighbour_graph(first.target, IcpKnSettings().normal_neighbours))
     return icp_of(first, cloud_of(first.target, normals), registration.TransformationEstimationPointToPlane())
 
 
 def open3d_fgr(first: Outcome) -> Callable[[], Floats]:
     """Features and registration; the normals, which ours makes inside its time, are given."""
     here, there = (cloud_of(cloud, outward_normals(cloud, 10, THREADS)) for cloud in (first.source, first.target))
-    reach = open3d.geometry.KDTreeSearchParamHybrid(BASELINES["fgr"][0].radius * first.voxel, 100)
+    reach = open3d.geometry.KDTreeSearchParamHybrid(FgrSettings().radius * first.voxel, 100)
     size = max(
         float(np.linalg.norm(cloud - cloud.mean(axis=0), axis=1).max()) for cloud in (first.source, first.target)
     )

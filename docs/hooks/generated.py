@@ -83,7 +83,7 @@ def _section(words: str, command: Any) -> str:
 
 def _settings_of(name: str) -> str:
     method = METHODS[name]
-    lines = [f"## {name}", method.line[0].upper() + method.line[1:] + ".", ""]
+    lines = [f"## {name}", method.summary[0].upper() + method.summary[1:] + ".", ""]
     lines += ["| setting | default | what it is |", "|---|---|---|"]
     for names, said in _described(type(method.settings)):
         defaults = ", ".join(f"`{_shown(getattr(method.settings, one))}`" for one in names)

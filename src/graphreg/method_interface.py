@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -101,10 +101,11 @@ class MethodSettings:
         self._require("a share above 0 and up to 1", lambda value: 0 < value <= 1, *names)
 
 
-S = TypeVar("S", bound=MethodSettings, contravariant=True)
+SettingsIn = TypeVar("SettingsIn", bound=MethodSettings, contravariant=True)
+Settings = TypeVar("Settings", bound=MethodSettings, covariant=True)
 
 
-class RegistrationMethod(Protocol[S]):
+class RegistrationMethod(Protocol[SettingsIn]):
     """A function that registers two clouds of finite points, each of at least `settings.required_points`.
 
     `init` is a pose to start from, or None. Results do not depend on `threads`.
@@ -114,9 +115,31 @@ class RegistrationMethod(Protocol[S]):
         self,
         source: Floats,
         target: Floats,
-        settings: S,
+        settings: SettingsIn,
         init: Floats | None = None,
         seed: int = 0,
         threads: int = 1,
         callback: Callback | None = None,
     ) -> Outcome: ...
+
+
+@dataclass(frozen=True)
+class Method(Generic[Settings]):
+    """An entry of a table of methods.
+
+    A table of type `dict[str, Method[MethodSettings]]` has methods with settings of different types. That is safe as
+    long as `run` is called with `settings` of the same entry, or with a copy of them in which fields are replaced.
+
+    Attributes
+    ----------
+    settings : MethodSettings
+        The default settings.
+    run : RegistrationMethod
+        The function that registers.
+    summary : str
+        One line that `graphreg.methods()` shows.
+    """
+
+    settings: Settings
+    run: RegistrationMethod[Settings]
+    summary: str

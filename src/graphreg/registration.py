@@ -20,31 +20,17 @@ from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.verdict import judge
 from graphreg.errors import InputError
-from graphreg.method_interface import Callback, Iteration, Outcome
+from graphreg.method_interface import Callback, Iteration, Method, Outcome
 from graphreg.paper.published import PIPL, PaperSettings, register_published
 from graphreg.poses import as_pose
 from graphreg.threads import thread_count
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to register: its settings with their defaults, how it runs, and a line for people.
-
-    run  (source, target, settings, init, seed, threads, callback) -> Outcome; source and target are finite (N, 3)
-         arrays with more than settings.k points, or for "graphreg" prepared clouds; init is a pose or None
-    """
-
-    settings: Any
-    run: Callable[..., Outcome]
-    line: str
-
 
 # Of weights, the largest to the smallest.
 WIDEST_RATIO = 1e12
 # Where so much of the source lies on the target, no second look finds a better place.
 WHOLE = 0.9
 
-METHODS = {
+METHODS: dict[str, Method[Any]] = {
     "graphreg": Method(
         EngineSettings(),
         register_graphreg,
@@ -53,12 +39,14 @@ METHODS = {
     "graphreg-paper": Method(
         PaperSettings(),
         register_published,
-        "as published: graph features, rigid-body dynamics, adaptive annealing; local",
+        "as published: graph features, rigid-body dynamics, adaptive annealing (Zhao et al. 2022); local",
     ),
     "pipl": Method(
-        PIPL, register_published, "the physics baseline: gravity between unit masses, plain annealing; local"
+        PIPL,
+        register_published,
+        "gravity between unit masses, rigid-body dynamics, simulated annealing (Jauer et al. 2018); local",
     ),
-    **{name: Method(*rival) for name, rival in BASELINES.items()},
+    **BASELINES,
 }
 
 
@@ -142,7 +130,7 @@ class Result:
 
 def methods() -> dict[str, str]:
     """The names that `register` takes, and a line on each."""
-    return {name: method.line for name, method in METHODS.items()}
+    return {name: method.summary for name, method in METHODS.items()}
 
 
 def register(
@@ -188,7 +176,8 @@ def register(
     start = None if init is None else as_pose(init)
     workers = thread_count(threads)
     here, there = (cloud if isinstance(cloud, PreprocessedCloud) else cloud.points for cloud in clouds)
-    found = METHODS[method].run(here, there, chosen, start, seed, workers, callback)
+    run: Callable[..., Outcome] = METHODS[method].run
+    found = run(here, there, chosen, start, seed, workers, callback)
     judged = time.perf_counter()
     verdict = judge(found, workers)
     if isinstance(found, EngineOutcome) and start is None and not verdict.success and verdict.evidence.overlap < WHOLE:

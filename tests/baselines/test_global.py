@@ -12,7 +12,7 @@ from tests.support.strategies import make_cloud, make_motion, seeds
 
 import graphreg
 import graphreg._core as _core
-from graphreg.baselines.baseline_run import Run
+from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.baselines.fgr import FgrSettings, align_matches
 from graphreg.baselines.fpfh_correspondences import feature_matches
 from graphreg.baselines.super4pcs import (
@@ -49,7 +49,7 @@ def test_any_starting_pose_will_do(method: str, seed: int) -> None:
 
 def test_the_matches_of_an_exact_copy_are_right(body: np.ndarray) -> None:
     """Rounding moves a few angles from one bin to the next, and can make another point look more alike."""
-    run = Run(transform(make_motion(1, 1.0), body), body, 0, None, 2, None)
+    run = BaselineRun(transform(make_motion(1, 1.0), body), body, 0, None, 2, None)
     found = feature_matches(run, 5.0)
     assert len(found) > 0.9 * len(body)
     assert (found[:, 0] == found[:, 1]).mean() > 0.99
@@ -66,12 +66,12 @@ def matches(share_wrong: float, noise: float, seed: int) -> tuple[np.ndarray, np
     return x, y, motion
 
 
-def run_on(x: np.ndarray, y: np.ndarray) -> Run:
+def run_on(x: np.ndarray, y: np.ndarray) -> BaselineRun:
     """A run whose own clouds do not matter: its voxel is 0.02."""
-    return Run(x, y, 0.02, np.eye(4), 2, None)
+    return BaselineRun(x, y, 0.02, np.eye(4), 2, None)
 
 
-def found_by(run: Run) -> np.ndarray:
+def found_by(run: BaselineRun) -> np.ndarray:
     return run.outcome().transformation
 
 

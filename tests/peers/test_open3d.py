@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphreg
-from graphreg.baselines.baseline_run import Run
+from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.baselines.fgr import FgrSettings, align_matches
 from graphreg.baselines.fpfh_correspondences import feature_matches
 from graphreg.baselines.icp import IcpSettings, register_icp
@@ -143,7 +143,7 @@ def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray
     higher = 0
     for source, target in objects.values():
         voxel = voxel_of((source, target))
-        run = Run(source, target, voxel, None, 2, None)
+        run = BaselineRun(source, target, voxel, None, 2, None)
         matches = feature_matches(run, 5.0)
         unit = max(
             float(np.linalg.norm(cloud - cloud.mean(axis=0), axis=1).max()) for cloud in (run.source, run.target)

@@ -16,7 +16,7 @@ from graphreg.voxels import voxel_downsample
 
 
 @dataclass(frozen=True)
-class Common(MethodSettings):
+class BaselineSettings(MethodSettings):
     """The setting that every method has.
 
     voxel  side of the cells that both clouds are thinned with, in the unit of the data; by default a two-hundredth of
@@ -26,7 +26,7 @@ class Common(MethodSettings):
     voxel: float | None = None
 
 
-class Run:
+class BaselineRun:
     """A registration under way.
 
     source, target  (N, 3), (M, 3): thinned out, the source moved to where it starts, both relative to the target's

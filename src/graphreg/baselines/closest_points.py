@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.baselines.alignment import fit_partners, step_to_planes
-from graphreg.baselines.baseline_run import Run
+from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.clouds import Floats
 from graphreg.poses import transform
 
@@ -60,7 +60,7 @@ Objective = Callable[[Pairs], tuple[float, Floats]]
 """What is minimised, as it is for these pairs, and the motion that lowers it."""
 
 
-def point_distance(run: Run) -> Objective:
+def point_distance(run: BaselineRun) -> Objective:
     """The mean squared distance of the pairs."""
 
     def look(pairs: Pairs) -> tuple[float, Floats]:
@@ -70,7 +70,7 @@ def point_distance(run: Run) -> Objective:
     return look
 
 
-def plane_distance(run: Run, normals: Floats) -> Objective:
+def plane_distance(run: BaselineRun, normals: Floats) -> Objective:
     """The mean squared distance of a point to its partner's plane."""
 
     def look(pairs: Pairs) -> tuple[float, Floats]:
@@ -87,7 +87,7 @@ class ClosestPoints:
     small (after M. Greenspan, G. Godin: A nearest neighbor method for efficient ICP. 3DIM 2001).
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: BaselineRun) -> None:
         count = len(run.source)
         self._run = run
         self._tree = _core.Tree(run.target, run.threads)
@@ -106,7 +106,7 @@ LEAST_PAIRS = 3
 
 
 def iterate(
-    run: Run,
+    run: BaselineRun,
     closest: ClosestPoints,
     objective: Objective,
     choose: Choice,

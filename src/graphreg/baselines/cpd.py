@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.mixtures import (
     CELLS,
     Responsibilities,
@@ -35,7 +35,7 @@ SMALLEST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True)
-class CpdSettings(Common):
+class CpdSettings(BaselineSettings):
     """Settings of CPD, the values being those of the paper's comparison.
 
     outliers        w: the share of outliers that is expected
@@ -63,7 +63,7 @@ def register_cpd(
     callback: Callback | None = None,
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. Lengths are in units of the clouds' spread (normalize)."""
-    run = Run(source, target, settings.voxel, init, threads, callback, CELLS)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, CELLS)
     unit = unit_of(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
     odds = settings.outliers / (1 - settings.outliers) * len(x) / len(y)

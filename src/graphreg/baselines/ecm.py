@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.mixtures import (
     CELLS,
     Responsibilities,
@@ -43,7 +43,7 @@ STILL = 1e-12
 
 
 @dataclass(frozen=True)
-class EcmSettings(Common):
+class EcmSettings(BaselineSettings):
     """Settings of ECM.
 
     max_iterations  maxNumIter of the paper's comparison
@@ -75,7 +75,7 @@ def register_ecm(
 
     The energy in the history is the negative log-likelihood of the data, up to a constant.
     """
-    run = Run(source, target, settings.voxel, init, threads, callback, CELLS)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, CELLS)
     unit = unit_of(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
     # The uniform class, relative to a component: its density is that of one point in a ball of the radius.

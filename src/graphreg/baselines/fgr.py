@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.fpfh_correspondences import feature_matches, in_like_triangles
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
@@ -26,7 +26,7 @@ STEPS = 4
 
 
 @dataclass(frozen=True)
-class FgrSettings(Common):
+class FgrSettings(BaselineSettings):
     """Settings of FGR, the values being its authors' where they give them.
 
     radius          of the FPFH, in voxels
@@ -62,7 +62,7 @@ def register_fgr(
     callback: Callback | None = None,
 ) -> Outcome:
     """The triangles are drawn at random. Matches do not depend on the start; the optimisation begins there."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     matches = feature_matches(run, settings.radius)
     x, y = run.source[matches[:, 0]], run.target[matches[:, 1]]
     if len(matches):
@@ -76,7 +76,7 @@ def register_fgr(
     return run.outcome()
 
 
-def align_matches(run: Run, x: Floats, y: Floats, size: float, settings: FgrSettings) -> None:
+def align_matches(run: BaselineRun, x: Floats, y: Floats, size: float, settings: FgrSettings) -> None:
     """The optimisation itself, for pairs (x, y) of clouds of this size."""
     mu, smallest = size**2, (settings.max_distance * run.voxel) ** 2
     motion = run.motion

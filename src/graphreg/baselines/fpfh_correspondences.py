@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.baselines.baseline_run import Run
+from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.clouds import Floats
 from graphreg.features.fpfh_features import histograms_of, outward_normals
 
@@ -17,7 +17,7 @@ NORMAL_NEIGHBOURS = 10
 MOST_NEIGHBOURS = 100
 
 
-def feature_matches(run: Run, radius: float) -> Matches:
+def feature_matches(run: BaselineRun, radius: float) -> Matches:
     """Pairs that are each other's nearest by their FPFH; radius in voxels."""
     features = [
         np.asarray(

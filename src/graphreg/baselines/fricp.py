@@ -17,7 +17,7 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.baselines.alignment import fit_partners, vector_from_rotation
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, Pairs, within
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
@@ -25,7 +25,7 @@ from graphreg.poses import inverse, pose, rotation_from_vector
 
 
 @dataclass(frozen=True)
-class FricpSettings(Common):
+class FricpSettings(BaselineSettings):
     """Settings of FRICP, the values being its authors'.
 
     first_scale     the first nu, as a multiple of the median distance at the start
@@ -60,7 +60,7 @@ def register_fricp(
     callback: Callback | None = None,
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. The energy in the history falls for each nu."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
     everyone = within(None)
     last = settings.last_scale * _spacing(run.target, threads)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.mixtures import back_to_lengths, in_spatial_order, unit_of
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
@@ -36,7 +36,7 @@ CELL = 0.5
 
 
 @dataclass(frozen=True)
-class GmmSettings(Common):
+class GmmSettings(BaselineSettings):
     """Settings of GMM.
 
     scales          widths s, one after the other, in units of the clouds' spread (normalize of the paper's comparison,
@@ -75,7 +75,7 @@ def register_gmm(
     from scipy import optimize
 
     minimize: Any = optimize.minimize  # its stubs know no array of unknown length
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     unit = unit_of(run.source, run.target)
     whole = [in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target)]
     run.described()

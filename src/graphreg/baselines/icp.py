@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, point_distance, within
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 
 
 @dataclass(frozen=True)
-class IcpSettings(Common):
+class IcpSettings(BaselineSettings):
     """Settings of ICP.
 
     max_iterations  as in the paper's comparison
@@ -49,7 +49,7 @@ def register_icp(
     callback: Callback | None = None,
 ) -> Outcome:
     """Point-to-point ICP. Nothing is drawn at random: the seed changes nothing."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
     choose = within(settings.max_distance)
     iterate(run, closest, point_distance(run), choose, settings.max_iterations, settings.tolerance, run.motion)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, plane_distance
 from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
@@ -22,7 +22,7 @@ from graphreg.method_interface import Callback, Outcome
 
 
 @dataclass(frozen=True)
-class IcpKnSettings(Common):
+class IcpKnSettings(BaselineSettings):
     """Settings of ICP-KN.
 
     max_iterations     as in the paper's comparison
@@ -50,7 +50,7 @@ def register_icp_kn(
     callback: Callback | None = None,
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. It ends early only where it no longer moves at all."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     normals, _ = planes_of(neighbour_graph(run.target, settings.normal_neighbours, threads))
     run.described()
     closest = ClosestPoints(run)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, point_distance
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 
 
 @dataclass(frozen=True)
-class IcpKpSettings(Common):
+class IcpKpSettings(BaselineSettings):
     """Settings of ICP-KP.
 
     max_iterations   as in the paper's comparison
@@ -42,7 +42,7 @@ def register_icp_kp(
     callback: Callback | None = None,
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. It ends early only where it no longer moves at all."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
     choose = nearest_share(1 - settings.worst_rejection)
     iterate(run, closest, point_distance(run), choose, settings.max_iterations, 0.0, run.motion)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, point_distance, within
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
@@ -37,7 +37,7 @@ GLANCE = 8
 
 
 @dataclass(frozen=True)
-class Super4pcsSettings(Common):
+class Super4pcsSettings(BaselineSettings):
     """Settings of Super4PCS.
 
     overlap         O: share of the source that lies on the target, at least (the paper's comparison: 0.2 and 0.5).
@@ -80,7 +80,7 @@ def register_super4pcs(
     The energy in the history is the share of the sampled source points without a target point within delta, one entry
     a base that was tried; in the refinement, the mean squared distance of pairs.
     """
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     rng = np.random.default_rng(seed)
     x, spacing = _sampled(run.source, run.voxel, settings.sample_size, threads)
     y, other = _sampled(run.target, run.voxel, settings.sample_size, threads)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.fpfh_correspondences import feature_matches
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
@@ -35,7 +35,7 @@ BRANCHES = 2000
 
 
 @dataclass(frozen=True)
-class TeaserSettings(Common):
+class TeaserSettings(BaselineSettings):
     """Settings of TEASER++.
 
     radius          of the FPFH, in voxels
@@ -68,7 +68,7 @@ def register_teaser(
     callback: Callback | None = None,
 ) -> Outcome:
     """Global: the answer does not depend on the start, but for rounding. Nothing is drawn at random."""
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     matches = feature_matches(run, settings.radius)
     if len(matches) > settings.max_matches:
         matches = matches[np.linspace(0, len(matches) - 1, settings.max_matches).astype(int)]
@@ -77,7 +77,7 @@ def register_teaser(
     return run.outcome()
 
 
-def align_robustly(run: Run, x: Floats, y: Floats, settings: TeaserSettings) -> None:
+def align_robustly(run: BaselineRun, x: Floats, y: Floats, settings: TeaserSettings) -> None:
     """The three steps, for pairs (x, y)."""
     bound = settings.noise_bound * run.voxel
     # Both ends of a difference can be off by the bound.

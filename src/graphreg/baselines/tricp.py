@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.baselines.baseline_run import Common, Run
+from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, point_distance
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
@@ -25,7 +25,7 @@ RESOLUTION = 0.02
 
 
 @dataclass(frozen=True)
-class TricpSettings(Common):
+class TricpSettings(BaselineSettings):
     """Settings of TrICP, the values being its authors'.
 
     overlap           share of the source that lies on the target; by default it is searched for
@@ -68,7 +68,7 @@ def register_tricp(
     The search for the overlap is a golden section, each try beginning at the start. All steps of all tries are in the
     history, their energy being e / share^(1 + lambda); the last entry is the best of them.
     """
-    run = Run(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
     objective = point_distance(run)
     start = run.motion

@@ -205,7 +205,7 @@ def _scans(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str
 
 
 def _settings(result: Result) -> list[Row]:
-    line = METHODS[result.method].line if result.method in METHODS else ""
+    line = METHODS[result.method].summary if result.method in METHODS else ""
     rows: list[Row] = [("method", f"{result.method}: {line}" if line else result.method), ("seed", str(result.seed))]
     for name, value in result.settings.items():
         told = f"{value:.6g}" if isinstance(value, float) else str(value)
