@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.linalg import expm
 
 import graphreg
-from graphreg.poses import as_pose, inverse, nearest_rotation, pose, rotation_from_vector, transform
+from graphreg.poses import adjoint, as_pose, inverse, nearest_rotation, pose, rotation_from_vector, transform
 from tests.support.strategies import make_cloud, make_motion, motions
 
 Floats = NDArray[np.float64]
@@ -49,6 +50,36 @@ def test_a_pose_with_few_digits_is_accepted_and_straightened(motion: Floats, err
     np.testing.assert_allclose(straight[:3, :3] @ straight[:3, :3].T, np.eye(3), atol=1e-14)
     assert np.linalg.det(straight[:3, :3]) == pytest.approx(1, abs=1e-14)
     np.testing.assert_allclose(straight, motion, atol=2 * error + 1e-12)
+
+
+def exponential(twist: Floats) -> Floats:
+    """exp of a twist (rotation vector, translation) by its series."""
+    (x, y, z), matrix = twist[:3], np.zeros((4, 4))
+    matrix[:3] = [[0, -z, y, twist[3]], [z, 0, -x, twist[4]], [-y, x, 0, twist[5]]]
+    return np.asarray(expm(matrix))
+
+
+@given(motions.filter(lambda motion: np.abs(motion[:3, 3]).max() < 10), vectors, vectors)
+def test_the_adjoint_expresses_a_twist_in_another_frame(motion: Floats, rotation: Floats, translation: Floats) -> None:
+    twist = np.concatenate([rotation, translation])
+    moved = motion @ exponential(twist) @ inverse(motion)
+    np.testing.assert_allclose(exponential(adjoint(motion) @ twist), moved, atol=1e-10)
+
+
+@given(motions, motions)
+def test_the_adjoint_is_a_homomorphism(a: Floats, b: Floats) -> None:
+    scale = 1 + np.abs(a[:3, 3]).max() + np.abs(b[:3, 3]).max()
+    both = adjoint(np.stack([a, b]))
+    np.testing.assert_allclose(both[0] @ both[1], adjoint(a @ b), rtol=0, atol=64 * np.finfo(float).eps * scale)
+
+
+@given(vectors, vectors, vectors)
+def test_the_adjoint_of_a_translation_moves_the_rotation_centre(centre: Floats, shift: Floats, twist: Floats) -> None:
+    """The velocity w x (p - c) + v of a point is the same whichever the centre c."""
+    rotation, translation = np.split(adjoint(pose(np.eye(3), shift)) @ [*twist, 1, 2, 3], 2)
+    point = np.array([0.3, -0.7, 1.1])
+    velocity = np.cross(twist, point - centre) + np.arange(1, 4)
+    np.testing.assert_allclose(np.cross(rotation, point - (centre - shift)) + translation, velocity, atol=1e-12)
 
 
 def test_the_nearest_rotation_is_never_a_reflection() -> None:

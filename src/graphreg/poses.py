@@ -149,18 +149,46 @@ def cross_matrices(vectors: Floats) -> Floats:
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
 
 
+def adjoint(transforms: Floats) -> Floats:
+    """The adjoint of SE(3): how a small transform changes when it is expressed in another frame.
+
+    For twists x = (rotation vector, translation), T exp(x) T^-1 = exp(Ad_T x) with
+
+        Ad_T = [  R    0 ]
+               [ [t]R  R ]
+
+    With R = I it moves the rotation centre: a twist whose rotation is about the point c becomes the same small
+    transform as a rotation about c - t and a translation.
+
+    Parameters
+    ----------
+    transforms : (4, 4) or (N, 4, 4) ndarray
+        One transform T, or several.
+
+    Returns
+    -------
+    (6, 6) or (N, 6, 6) ndarray
+    """
+    stack = transforms.reshape(-1, 4, 4)
+    rotation = stack[:, :3, :3]
+    result = np.zeros((len(stack), 6, 6))
+    result[:, :3, :3] = result[:, 3:, 3:] = rotation
+    result[:, 3:, :3] = cross_matrices(stack[:, :3, 3]) @ rotation
+    return result.reshape(*transforms.shape[:-2], 6, 6)
+
+
 @dataclass(frozen=True, eq=False)
 class PoseGraph:
     """Poses, and motions between them.
 
     poses        (N, 4, 4): x_world = P x
     pairs        (E, 2): source and target of each edge
-    motions      (E, 4, 4): x_target = Z x_source
+    transforms   (E, 4, 4): x_target = Z x_source
     information  (E, 6, 6): the inverse of the covariance of a small motion after Z: turns about the target's x, y, z
                  axes (radians), then shifts along them
     """
 
     poses: Floats
     pairs: NDArray[np.intp]
-    motions: Floats
+    transforms: Floats
     information: Floats

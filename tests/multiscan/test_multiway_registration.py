@@ -117,7 +117,7 @@ def test_its_graph_says_of_the_poses_what_the_edges_do() -> None:
     result = found()
     edges = [edge for edge in result.edges if edge.information is not None]
     for edge, squared in zip(edges, squared_errors(result.graph), strict=True):
-        off = inverse(result.poses[edge.target]) @ result.poses[edge.source] @ inverse(edge.motion)
+        off = inverse(result.poses[edge.target]) @ result.poses[edge.source] @ inverse(edge.transformation)
         shift = transform(off, edge.middle[None])[0] - edge.middle
         turn = Rotation.from_matrix(off[:3, :3]).as_rotvec()
         error = np.concatenate([turn, shift])

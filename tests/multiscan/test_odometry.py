@@ -17,7 +17,7 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.files.folders import frame_files
 from graphreg.metrics import angular_error, translation_error
-from graphreg.multiscan.odometry import Odometry, Trajectory, sequence, steps_between
+from graphreg.multiscan.odometry import FrameResult, Odometry, Trajectory, relative_transforms, sequence
 from graphreg.poses import inverse, pose, rotation_from_vector
 
 COUNT = 10
@@ -51,14 +51,16 @@ def test_the_way_is_found(found: Trajectory, truth: np.ndarray) -> None:
     assert np.array_equal(found.poses[0], np.eye(4))
     assert_same_way(found.poses, truth, steps=2)
     assert [step.number for step in found.steps] == list(range(COUNT))
-    assert all(step.target == "map" and not step.searched for step in found.steps[1:])
+    assert all(step.target == "map" and not step.global_search for step in found.steps[1:])
 
 
 def test_pairs_lay_each_frame_on_the_one_before(frames: list[np.ndarray], truth: np.ndarray) -> None:
     paired = sequence(frames, mode="pairs")
     assert paired.success
-    assert all(step.target == "frame before" and step.searched and not step.in_map for step in paired.steps[1:])
-    assert_same_way(steps_between(paired.poses), steps_between(truth))
+    assert all(
+        step.target == "previous frame" and step.global_search and not step.keyframe for step in paired.steps[1:]
+    )
+    assert_same_way(relative_transforms(paired.poses), relative_transforms(truth))
 
 
 def test_any_number_of_threads_and_one_by_one_give_the_same_bits(frames: list[np.ndarray], found: Trajectory) -> None:
@@ -82,7 +84,7 @@ def test_frames_are_asked_for_one_by_one_and_let_go() -> None:
             held.append(weakref.ref(points))
             yield points
 
-    def watch(step: graphreg.sequences.Step) -> None:
+    def watch(step: FrameResult) -> None:
         assert len(held) == step.number + 1
         # The one that was just added, and no other.
         assert sum(frame() is not None for frame in held) <= 2
@@ -98,7 +100,7 @@ def test_the_local_map_stays_small(
     monkeypatch.setattr("graphreg.multiscan.odometry.PLACES", 2)
     odometry = Odometry()
     steps = [odometry.add(frame) for frame in frames]
-    assert sum(step.in_map for step in steps) > 2
+    assert sum(step.keyframe for step in steps) > 2
     assert len(odometry._places) == 2
     assert odometry._map is not None
     assert len(odometry._map[0]) <= EngineSettings.points
@@ -107,7 +109,7 @@ def test_the_local_map_stays_small(
 
 def test_a_sensor_that_stands_still_leaves_the_map_alone() -> None:
     still = sequence([frame(poses(1)[0], k) for k in range(6)])
-    assert [step.in_map for step in still.steps] == [True] + 5 * [False]
+    assert [step.keyframe for step in still.steps] == [True] + 5 * [False]
     assert_same_way(still.poses, [np.eye(4)] * 6)
 
 
@@ -128,7 +130,7 @@ def test_what_is_no_frame_is_told_and_gone_on_without(
     assert [step.success for step in mixed.steps] == [True, True, True, False, True, True]
     lost = mixed.steps[3]
     assert lost.reason.startswith("not registered: ")
-    assert not lost.in_map
+    assert not lost.keyframe
     # As if it had gone on as before.
     assert np.allclose(lost.pose, mixed.poses[2] @ inverse(mixed.poses[1]) @ mixed.poses[2])
     assert_same_way(mixed.poses[[0, 1, 2, 4, 5]], truth[[0, 1, 2, 4, 5]], steps=2)
@@ -157,7 +159,7 @@ def test_a_sensor_that_was_carried_off_is_searched_for(frames: list[np.ndarray])
     far = poses(1)[0] @ pose(rotation_from_vector([0.1, 0.1, 2.5]), [0.5, -0.4, 0.1])
     jumped = sequence([*frames[:3], frame(far, 50)])
     assert jumped.success
-    assert jumped.steps[3].searched
+    assert jumped.steps[3].global_search
     assert_same_way(jumped.poses[3:], [inverse(poses(1)[0]) @ far])
 
 
@@ -166,10 +168,12 @@ def test_after_a_gap_the_way_goes_on_from_a_guess() -> None:
     there = [frame(at, k, "facade") for k, at in enumerate(poses(4))]
     parted = sequence([*walk(3), *there])
     assert [step.success for step in parted.steps] == [True, True, True, False, True, True, True]
-    assert parted.steps[4].target == "frame before"
-    assert parted.steps[4].in_map
+    assert parted.steps[4].target == "previous frame"
+    assert parted.steps[4].keyframe
     # The facade is large, and its points lie far apart.
-    for here, there in zip(steps_between(parted.poses)[3:], steps_between(from_first(poses(4))), strict=True):
+    for here, there in zip(
+        relative_transforms(parted.poses)[3:], relative_transforms(from_first(poses(4))), strict=True
+    ):
         assert translation_error(here, there) < parted.steps[4].voxel / 10
 
 

@@ -25,7 +25,7 @@ from graphreg.multiscan.pose_graph import (
     spanning_poses,
     squared_errors,
 )
-from graphreg.poses import inverse
+from graphreg.poses import adjoint, inverse
 
 SIGMA = np.repeat([1e-3, 1e-2], 3)
 
@@ -88,9 +88,9 @@ def test_a_wrong_edge_is_named_and_does_not_matter(seed: int) -> None:
     graph, truth = ring(12, seed, noise=1.0, reach=3)
     rng = np.random.default_rng(seed)
     wrong = rng.choice(len(graph.pairs), 3, replace=False)
-    motions = graph.motions.copy()
+    motions = graph.transforms.copy()
     motions[wrong] = [make_motion(seed + 100 + k, 12.0) for k in range(3)]
-    spoilt = replace(graph, motions=motions)
+    spoilt = replace(graph, transforms=motions)
     trust = rng.permutation(len(graph.pairs)).astype(float)  # a wrong edge may well be part of the tree
     found = optimise(replace(spoilt, poses=spanning_poses(replace(spoilt, poses=truth), trust)))
     assert np.flatnonzero(~found.used).tolist() == sorted(wrong.tolist())
@@ -98,7 +98,7 @@ def test_a_wrong_edge_is_named_and_does_not_matter(seed: int) -> None:
         PoseGraph(
             truth,
             np.delete(graph.pairs, wrong, axis=0),
-            np.delete(graph.motions, wrong, axis=0),
+            np.delete(graph.transforms, wrong, axis=0),
             np.delete(graph.information, wrong, axis=0),
         )
     )
@@ -114,13 +114,13 @@ def test_edges_that_agree_on_another_place_are_counted(seed: int) -> None:
     graph, truth = ring(12, seed, noise=0.3, reach=4)
     elsewhere = make_motion(seed + 50, 5.0)
     own = np.flatnonzero((graph.pairs == 5).any(axis=1))
-    motions = graph.motions.copy()
+    motions = graph.transforms.copy()
     for edge in own[:3]:
         source, target = graph.pairs[edge]
         motions[edge] = inverse(truth[target]) @ truth[source] @ (elsewhere if source == 5 else np.eye(4))
         motions[edge] = (inverse(elsewhere) if target == 5 else np.eye(4)) @ motions[edge]
     motions[own[3]] = make_motion(seed + 70, 12.0)
-    spoilt = replace(graph, motions=motions)
+    spoilt = replace(graph, transforms=motions)
     found = optimise(spoilt)
     assert np.flatnonzero(~found.used).tolist() == sorted(own[:4].tolist())
     counted = rivals(replace(spoilt, poses=found.poses), found.used)
@@ -156,13 +156,9 @@ def test_the_frame_of_the_world_does_not_matter(seed: int) -> None:
 def test_an_edge_the_other_way_round_says_the_same() -> None:
     graph, _ = ring(6, 4, noise=1.0)
     turned_round = graph.pairs[:, ::-1]
-    motions = np.stack([inverse(z) for z in graph.motions])
+    motions = np.stack([inverse(z) for z in graph.transforms])
     # A small motion d after Z is -Ad(Z^-1) d after its inverse.
-    adjoints = np.zeros((len(motions), 6, 6))
-    for adjoint, z in zip(adjoints, graph.motions, strict=True):
-        x, y, t = z[:3, 3]
-        adjoint[:3, :3] = adjoint[3:, 3:] = z[:3, :3]
-        adjoint[3:, :3] = np.array([[0, -t, y], [t, 0, -x], [-y, x, 0]]) @ z[:3, :3]
+    adjoints = adjoint(graph.transforms)
     information = adjoints.transpose(0, 2, 1) @ graph.information @ adjoints
     back = optimise(PoseGraph(graph.poses, turned_round, motions, information))
     degrees, distance = worst(back.poses, optimise(graph).poses)
@@ -176,7 +172,7 @@ def test_groups_keep_their_own_first_pose() -> None:
     two = PoseGraph(
         np.concatenate([truth, truth, truth[:1]]),
         np.concatenate([graph.pairs, graph.pairs + 4]),
-        np.tile(graph.motions, (2, 1, 1)),
+        np.tile(graph.transforms, (2, 1, 1)),
         np.tile(graph.information, (2, 1, 1)),
     )
     found = optimise(two)
@@ -188,11 +184,11 @@ def test_groups_keep_their_own_first_pose() -> None:
 
 def test_a_tree_takes_the_edges_of_most_trust() -> None:
     graph, truth = ring(5, 2, reach=1)
-    motions = graph.motions.copy()
+    motions = graph.transforms.copy()
     motions[3] = make_motion(7, 3.0)
     trust = np.ones(5)
     trust[3] = 0.1
-    found = spanning_poses(replace(graph, poses=truth, motions=motions), trust)
+    found = spanning_poses(replace(graph, poses=truth, transforms=motions), trust)
     degrees, distance = worst(found, truth)
     assert degrees < 1e-6
     assert distance < 1e-9
@@ -206,7 +202,7 @@ def test_graphs_go_to_g2o_and_come_back(tmp_path: Path) -> None:
     write_graph(tmp_path / "graph.g2o", graph)
     back = read_graph(tmp_path / "graph.g2o")
     assert np.array_equal(back.pairs, graph.pairs)
-    for name in ("poses", "motions", "information"):
+    for name in ("poses", "transforms", "information"):
         np.testing.assert_allclose(
             getattr(back, name), getattr(graph, name), atol=1e-12 * np.abs(getattr(graph, name)).max()
         )
@@ -253,7 +249,7 @@ def test_bad_graphs_are_refused() -> None:
     for change, told in (
         ({"pairs": graph.pairs + 1}, "pairs: expected numbers of poses from 0 to 3, got 1 to 4"),
         ({"pairs": np.zeros_like(graph.pairs)}, "pairs\\[0\\]: joins pose 0 to itself"),
-        ({"motions": graph.motions[:2]}, "motions: expected shape"),
+        ({"transforms": graph.transforms[:2]}, "transforms: expected shape"),
         ({"information": graph.information * np.nan}, "information: expected finite"),
     ):
         with pytest.raises(InputError, match=told):

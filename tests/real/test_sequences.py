@@ -8,7 +8,7 @@ import pytest
 
 from graphreg.datasets import kitti
 from graphreg.metrics import sequence_errors
-from graphreg.multiscan.odometry import sequence, steps_between
+from graphreg.multiscan.odometry import relative_transforms, sequence
 
 # The paper's, of each step: degrees and metres.
 PAPER = 0.1017, 0.0422
@@ -20,6 +20,6 @@ def test_every_other_frame_is_found_better_than_in_the_paper(scans: Path, mode: 
     found = sequence(scans / "kitti_03", every=2, mode=mode)
     assert found.success
     assert [step.name for step in found.steps] == [frame.path.name for frame in frames]
-    errors = sequence_errors(steps_between(found.poses), [frame.pose for frame in frames])
+    errors = sequence_errors(relative_transforms(found.poses), [frame.pose for frame in frames])
     assert errors.relative_rotation < PAPER[0]
     assert errors.relative_translation < PAPER[1]

@@ -11,7 +11,7 @@ import pytest
 from tests.support.browser import Browser, installed
 
 from graphreg.errors import InputError
-from graphreg.multiscan.odometry import Step, Trajectory
+from graphreg.multiscan.odometry import FrameResult, Trajectory
 from graphreg.poses import pose
 from graphreg.reports import trajectory
 from graphreg.reports.trajectory_page import FOUND, GUESSED, TRUE, trajectory_report
@@ -26,7 +26,7 @@ def found() -> Trajectory:
     floor = np.column_stack([rng.uniform(-2, 8, 4000), rng.uniform(-3, 3, 4000), np.zeros(4000)])
     wall = np.column_stack([rng.uniform(-2, 8, 1500), np.full(1500, 3.0), rng.uniform(0, 2, 1500)])
     steps = [
-        Step(pose(np.eye(3), [k, 0, 1.0]), k != 3, 0.9, "not <b>registered</b>" if k == 3 else "registered: so",
+        FrameResult(pose(np.eye(3), [k, 0, 1.0]), k != 3, 0.9, "not <b>registered</b>" if k == 3 else "registered: so",
              overlap=0.8, target="map" if k else "", number=k, name=f"f{k}.ply", seconds=0.01)
         for k in range(COUNT)
     ]  # fmt: skip

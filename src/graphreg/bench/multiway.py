@@ -93,7 +93,7 @@ def measure(job: Loop, data: Path | None) -> Iterator[dict[str, Any]]:
     group = list(found.groups[0]) if found.groups else []
     # Between all of them: in the frame of the first alone, all would share its error.
     every = list(combinations(group, 2))
-    before, after = (_errors(poses, truth, scans, every) for poses in (found.start, found.poses))
+    before, after = (_errors(poses, truth, scans, every) for poses in (found.initial_poses, found.poses))
     in_first = _errors(found.poses, truth, scans, [(group[0], scan) for scan in group[1:]] if group else [])
     strangers = {name for name in names if name.startswith("foreign")}
     yield {

@@ -23,7 +23,7 @@ from graphreg.bench.pairs import KNOWN_TO
 from graphreg.clouds import Floats
 from graphreg.datasets import kitti, synthetic
 from graphreg.metrics import segment_errors, sequence_errors
-from graphreg.multiscan.odometry import MODES, Odometry, steps_between
+from graphreg.multiscan.odometry import MODES, Odometry, relative_transforms
 from graphreg.poses import inverse
 from graphreg.reports.charts import charts_side_by_side, line_chart
 from graphreg.threads import thread_count
@@ -239,7 +239,7 @@ def figures(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _errors(poses: Floats, truth: Floats) -> dict[str, Any]:
-    told = asdict(sequence_errors(steps_between(poses), list(truth)))
+    told = asdict(sequence_errors(relative_transforms(poses), list(truth)))
     way = float(np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).sum())
     errors = {
         f"{short} {unit}": told[f"{name}_{kind}"]

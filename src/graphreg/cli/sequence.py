@@ -11,7 +11,7 @@ from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats
-    from graphreg.multiscan.odometry import Step, Trajectory
+    from graphreg.multiscan.odometry import FrameResult, Trajectory
 
 # Frames that could not be registered are told one by one, up to so many.
 MOST_TOLD = 10
@@ -77,9 +77,9 @@ def sequence(
     files = files[: None if limit is None else (limit - 1) * every + 1]
     true_poses = _truth(folder, files, truth)
     times = _times(folder, files)
-    done: list[Step] = []
+    done: list[FrameResult] = []
 
-    def watch(step: Step) -> None:
+    def watch(step: FrameResult) -> None:
         done.append(step)
         detail(f"{step.name}: {step.seconds:.3f} s, {step.reason}")
 
@@ -184,13 +184,13 @@ def _errors(poses: Floats, truth: Floats) -> dict[str, Any] | None:
     from dataclasses import asdict
 
     from graphreg.metrics import segment_errors, sequence_errors
-    from graphreg.multiscan.odometry import steps_between
+    from graphreg.multiscan.odometry import relative_transforms
 
     if len(poses) < 2:
         return None
     segments = segment_errors(poses, truth)
     return {
-        **asdict(sequence_errors(steps_between(poses), list(truth))),
+        **asdict(sequence_errors(relative_transforms(poses), list(truth))),
         "segments": None if segments is None else asdict(segments),
     }
 
@@ -219,7 +219,7 @@ def _tell(found: Trajectory, errors: dict[str, Any] | None) -> None:
     if len(lost) > MOST_TOLD:
         note(f"and {len(lost) - MOST_TOLD} more frames, whose poses are guesses; --json tells all")
     tell(f"frames: {len(steps):,}, {f'{len(lost):,} of them not registered' if lost else 'all registered'}")
-    searched = sum(step.searched for step in steps)
+    searched = sum(step.global_search for step in steps)
     if searched:
         tell(f"found by the full search: {searched:,}")
     way = float(np.linalg.norm(np.diff(found.poses[:, :3, 3], axis=0), axis=1).sum())

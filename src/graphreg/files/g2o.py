@@ -19,7 +19,7 @@ from graphreg.errors import FileError
 from graphreg.files.pose_files import VERTEX, from_quaternions, line_numbers, numbers_of, quaternions, read_poses
 from graphreg.files.sink import replacing
 from graphreg.files.source import Source
-from graphreg.poses import PoseGraph, cross_matrices
+from graphreg.poses import PoseGraph, adjoint
 
 EDGE = "EDGE_SE3:QUAT"
 UPPER = np.triu_indices(6)
@@ -58,11 +58,11 @@ def write_graph(path: str | os.PathLike[str], graph: PoseGraph) -> None:
     path = Path(path)
     if path.suffix.lower() != ".g2o":
         raise FileError(path, "expected a name that ends in .g2o, for a pose graph is written to it")
-    change = _from_g2o(graph.motions)
+    change = _from_g2o(graph.transforms)
     information = change.transpose(0, 2, 1) @ graph.information @ change
     lines = [f"{VERTEX} {number} {numbers_of(row)}\n" for number, row in enumerate(quaternions(graph.poses))]
     for (source, target), motion, numbers in zip(
-        graph.pairs, graph.motions, information[:, UPPER[0], UPPER[1]], strict=True
+        graph.pairs, graph.transforms, information[:, UPPER[0], UPPER[1]], strict=True
     ):
         lines.append(f"{EDGE} {target} {source} {numbers_of(quaternions(motion[None])[0])} {numbers_of(numbers)}\n")
     with replacing(path, None) as sink:
@@ -74,9 +74,5 @@ def _from_g2o(motions: Floats) -> Floats:
 
     Its are before Z, the shift first, then half of the turn: Z exp(e) = exp(d) Z, and d is the adjoint of Z times e.
     """
-    change = np.zeros((len(motions), 6, 6))
-    turns = motions[:, :3, :3]
-    change[:, :3, 3:] = 2 * turns
-    change[:, 3:, 3:] = 2 * cross_matrices(motions[:, :3, 3]) @ turns
-    change[:, 3:, :3] = turns
-    return change
+    change = adjoint(motions)
+    return np.concatenate([change[:, :, 3:], 2 * change[:, :, :3]], axis=2)

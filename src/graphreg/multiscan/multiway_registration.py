@@ -34,7 +34,7 @@ from graphreg.multiscan.pose_graph import (
     spanning_poses,
 )
 from graphreg.multiscan.retrieval import scan_similarity, surfels_of_scans
-from graphreg.poses import PoseGraph, cross_matrices, inverse, move_cloud, pose, transform
+from graphreg.poses import PoseGraph, adjoint, inverse, move_cloud, pose, transform
 from graphreg.registration import Result, prepare, register
 from graphreg.threads import thread_count
 from graphreg.voxels import voxel_downsample
@@ -64,7 +64,7 @@ class Edge:
     """A pair that was registered.
 
     source, target  numbers of the scans
-    motion          (4, 4): x_target = motion x_source; NaN where they could not be registered at all
+    transformation  (4, 4): x_target = T x_source; NaN where they could not be registered at all
     success, confidence, overlap  the verdict of this pair
     information     (6, 6): its weight, the inverse of its covariance: turns about the x, y, z axes through the
                     middle of the target (radians), then shifts along them; None where there is no success
@@ -75,7 +75,7 @@ class Edge:
 
     source: int
     target: int
-    motion: Floats
+    transformation: Floats
     success: bool
     confidence: float
     overlap: float
@@ -95,7 +95,7 @@ class Multiway:
     left_out  {name: why}: scans that belong to no group
     doubtful  {name: why}: scans that are placed, but that some pairs agree to place elsewhere
     edges     every pair that was tried
-    start     (N, 4, 4): poses before the graph was optimised, composed along its most certain edges
+    initial_poses  (N, 4, 4): poses before the graph was optimised, composed along its most certain edges
     timings   {stage: seconds}, and the total
     clouds    the scans
     """
@@ -106,7 +106,7 @@ class Multiway:
     left_out: dict[str, str]
     doubtful: dict[str, str]
     edges: tuple[Edge, ...]
-    start: Floats
+    initial_poses: Floats
     timings: dict[str, float]
     clouds: tuple[Cloud, ...]
 
@@ -120,13 +120,12 @@ class Multiway:
         """The pose graph of the pairs that succeeded, used or not; scans that are left out stay at the origin."""
         sure = [edge for edge in self.edges if edge.information is not None]
         # From turns about the middle of the target to turns about its origin.
-        about = np.tile(np.eye(6), (len(sure), 1, 1))
-        about[:, 3:, :3] = -cross_matrices(np.array([edge.middle for edge in sure]).reshape(-1, 3))
+        about = adjoint(np.array([pose(np.eye(3), -edge.middle) for edge in sure]).reshape(-1, 4, 4))
         information = np.array([edge.information for edge in sure], np.float64).reshape(-1, 6, 6)
         return PoseGraph(
             np.where(np.isnan(self.poses), np.eye(4), self.poses),
             np.array([(edge.source, edge.target) for edge in sure], np.intp).reshape(-1, 2),
-            np.array([edge.motion for edge in sure]).reshape(-1, 4, 4),
+            np.array([edge.transformation for edge in sure]).reshape(-1, 4, 4),
             about.transpose(0, 2, 1) @ information @ about,
         )
 
@@ -137,7 +136,7 @@ class Multiway:
             return {
                 "source": self.names[edge.source],
                 "target": self.names[edge.target],
-                "motion": None if np.isnan(edge.motion).any() else edge.motion.tolist(),
+                "transformation": None if np.isnan(edge.transformation).any() else edge.transformation.tolist(),
                 "success": edge.success,
                 "confidence": edge.confidence,
                 "overlap": edge.overlap,
@@ -289,7 +288,7 @@ def multiway(
         left_out={called[scan]: _why_alone(scan, called, edges) for scan in range(len(scans)) if scan not in placed},
         doubtful={called[scan]: why for scan, why in doubts.items() if scan in placed},
         edges=tuple(edges.values()),
-        start=_in_first_frames(start, groups),
+        initial_poses=_in_first_frames(start, groups),
         timings=timings,
         clouds=whole,
     )
@@ -364,8 +363,7 @@ def _edge(source: int, target: int, result: Result, scans: Sequence[Preprocessed
         reach = float(np.sqrt((scans[target].local ** 2).sum(axis=1).mean())) or 1.0
         floor = FLOOR * result.settings["voxel"] * np.repeat([1 / reach, 1.0], 3)
         # From turns about the middle of the overlap to turns about that of the target.
-        about = np.eye(6)
-        about[3:, :3] = cross_matrices((result.centre - _middle(scans[target]))[None])[0]
+        about = adjoint(pose(np.eye(3), result.centre - _middle(scans[target])))
         covariance = about @ (NARROWER**2 * result.covariance + np.diag(floor**2)) @ about.T
         information = np.linalg.inv(covariance)
         information = (information + information.T) / 2
@@ -379,7 +377,7 @@ def _edge(source: int, target: int, result: Result, scans: Sequence[Preprocessed
 def _graph(edges: Sequence[Edge], scans: Sequence[PreprocessedCloud]) -> PoseGraph:
     """The pose graph of edges that succeeded; frames are moved to the middle of each scan, so that no digit is lost."""
     to_middle = [pose(np.eye(3), -_middle(scan)) for scan in scans]
-    motions = [to_middle[edge.target] @ edge.motion @ inverse(to_middle[edge.source]) for edge in edges]
+    motions = [to_middle[edge.target] @ edge.transformation @ inverse(to_middle[edge.source]) for edge in edges]
     return PoseGraph(
         np.tile(np.eye(4), (len(scans), 1, 1)),
         np.array([(edge.source, edge.target) for edge in edges], np.intp).reshape(-1, 2),

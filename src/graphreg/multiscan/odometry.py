@@ -42,15 +42,15 @@ Place = tuple[PreprocessedCloud, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class FrameResult:
     """What became of a frame.
 
     pose        (4, 4): x_first = pose x_frame
     success, confidence, reason  the verdict: bool, 0 to 1, a sentence; without success the pose is a guess
     overlap     share of the frame that lies on what it was laid on
-    target      what that was: "map" or "frame before"; "" for the first frame, and where it was laid on nothing
+    target      what that was: "map" or "previous frame"; "" for the first frame, and where it was laid on nothing
     searched    whether it took the full search
-    in_map      whether the local map was renewed with it
+    keyframe      whether the local map was renewed with it
     voxel       side of the cells that it was seen in; NaN where it was not
     number      of the frame, as it came: with every=2 they are 0, 2, 4, ...
     name        of its file, or its number
@@ -64,8 +64,8 @@ class Step:
     reason: str
     overlap: float = 0.0
     target: str = ""
-    searched: bool = False
-    in_map: bool = False
+    global_search: bool = False
+    keyframe: bool = False
     voxel: float = float("nan")
     number: int = 0
     name: str = ""
@@ -81,7 +81,7 @@ class Trajectory:
     map    (N, 3), what the frames show, in the frame of the first; None where it was not asked for
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[FrameResult, ...]
     map: Floats | None = None
 
     @property
@@ -116,7 +116,7 @@ class Odometry:
         self._places: list[Place] = []
         self._best = 0.0
 
-    def add(self, frame: Any) -> Step:
+    def add(self, frame: Any) -> FrameResult:
         """Where the sensor was at this frame: an (N, 3) array, anything else that holds points, or the name of a file.
 
         What cannot be registered, an empty frame for instance, gets a step that says why.
@@ -124,24 +124,24 @@ class Odometry:
         began = time.perf_counter()
         number, self._count = self._count, self._count + 1
         guess = self._pose @ self._velocity
-        points, in_map = 0, False
+        points, keyframe = 0, False
         try:
             cloud = _cloud_of(frame)
             began, points = time.perf_counter(), len(cloud)
             held = prepare(cloud, seed=self._seed)
             step = self._placed(held, guess)
         except (InputError, OSError) as problem:
-            step = Step(guess, False, 0.0, f"not registered: {problem}")
+            step = FrameResult(guess, False, 0.0, f"not registered: {problem}")
         else:
-            in_map = self._takes_in(step)
-            if in_map:
+            keyframe = self._takes_in(step)
+            if keyframe:
                 self._take_in((held, step.pose), step.target)
             self._before, self._adrift = (held, step.pose), not step.success
         if step.success and step.target and not self._lost:
             self._velocity = inverse(self._pose) @ step.pose
         self._pose, self._lost = step.pose, not step.success
         return replace(
-            step, in_map=in_map, number=number, name=_name_of(frame, number), points=points,
+            step, keyframe=keyframe, number=number, name=_name_of(frame, number), points=points,
             seconds=time.perf_counter() - began,
         )  # fmt: skip
 
@@ -153,11 +153,11 @@ class Odometry:
         cloud, at = self._before
         return transform(at, cloud.points)
 
-    def _placed(self, frame: PreprocessedCloud, guess: Floats) -> Step:
+    def _placed(self, frame: PreprocessedCloud, guess: Floats) -> FrameResult:
         """By the first way that succeeds; where none does, the guess, with the verdict of the way that came closest."""
-        targets = {"map": self._map, "frame before": self._before}
+        targets = {"map": self._map, "previous frame": self._before}
         if self._map is not None and self._before is not None and self._map[0] is self._before[0]:
-            del targets["frame before"]
+            del targets["previous frame"]
         failed = None
         for searched in (True, False) if self._pairs else (False, True):
             for name, place in targets.items():
@@ -169,16 +169,16 @@ class Odometry:
                 told = result.confidence, result.reason, result.overlap, name, searched
                 voxel = result.settings["voxel"]
                 if result.success:
-                    return Step(at @ result.transformation, True, *told, voxel=voxel)
+                    return FrameResult(at @ result.transformation, True, *told, voxel=voxel)
                 if failed is None or result.confidence > failed.confidence:
-                    failed = Step(guess, False, *told, voxel=voxel)
+                    failed = FrameResult(guess, False, *told, voxel=voxel)
         if failed is not None:
             return failed
         # What has no surface to be laid on itself by is no frame, and would leave nothing for the others.
         result = register(frame, frame, init=np.eye(4), seed=self._seed, threads=self._threads)
-        return Step(guess, True, 1.0, "first frame: the others are laid on it", voxel=result.settings["voxel"])
+        return FrameResult(guess, True, 1.0, "first frame: the others are laid on it", voxel=result.settings["voxel"])
 
-    def _takes_in(self, step: Step) -> bool:
+    def _takes_in(self, step: FrameResult) -> bool:
         """Whether to renew the local map with this frame: it is the first, or the map shows too little of it."""
         if self._pairs or not step.success:
             return False
@@ -187,7 +187,7 @@ class Odometry:
         return worn
 
     def _take_in(self, place: Place, target: str) -> None:
-        if target == "frame before" and self._adrift and self._before is not None:
+        if target == "previous frame" and self._adrift and self._before is not None:
             self._places = [self._before]  # how the map lies to it, nobody knows
         self._places = [*self._places, place][-PLACES:]
         at = place[1]
@@ -207,7 +207,7 @@ def sequence(
     keep_map: bool = False,
     threads: int | None = None,
     seed: int = 0,
-    callback: Callable[[Step], bool | None] | None = None,
+    callback: Callable[[FrameResult], bool | None] | None = None,
 ) -> Trajectory:
     """Find the pose of a moving sensor at each frame, with respect to the first.
 
@@ -220,7 +220,7 @@ def sequence(
     keep_map  also give what all frames show together; its size grows with the way
     threads   how many, by default all; the result is the same for any number
     seed      of what is drawn at random
-    callback  called with each `Step`; returning True stops there
+    callback  called with each `FrameResult`; returning True stops there
 
     A frame that is empty, unreadable or cannot be registered keeps the pose that the motion before it suggests, and its
     step says so.
@@ -229,11 +229,11 @@ def sequence(
     end = None if limit is None else (_whole("limit", limit) - 1) * every + 1
     odometry = Odometry(mode=mode, threads=threads, seed=seed)
     whole = WholeMap() if keep_map else None
-    steps: list[Step] = []
+    steps: list[FrameResult] = []
     for number, frame in islice(enumerate(_frames(frames)), 0, end, every):
         step = replace(odometry.add(frame), number=number, name=_name_of(frame, number))
         steps.append(step)
-        if whole is not None and step.success and (step.in_map or mode == "pairs"):
+        if whole is not None and step.success and (step.keyframe or mode == "pairs"):
             whole.add(odometry.newest, step.voxel)
         if callback is not None and callback(step):
             break
@@ -260,7 +260,7 @@ class WholeMap:
         return voxel_downsample(np.concatenate(self._parts), self._voxel)
 
 
-def steps_between(poses: Floats) -> list[Floats]:
+def relative_transforms(poses: Floats) -> list[Floats]:
     """The motions between neighbouring frames: step k maps frame k + 1 onto frame k."""
     return [inverse(here) @ there for here, there in pairwise(poses)]
 

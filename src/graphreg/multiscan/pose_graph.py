@@ -114,7 +114,7 @@ def spanning_poses(graph: PoseGraph, trust: Floats) -> Floats:
         for node in order[1:]:
             parent = int(parents[node])
             edge = edge_of[_unordered((node, parent))]
-            motion = graph.motions[edge]
+            motion = graph.transforms[edge]
             forward = graph.pairs[edge, 0] == node  # the motion takes this node to its parent
             poses[node] = poses[parent] @ (motion if forward else _inverses(motion[None])[0])
     return poses
@@ -141,14 +141,14 @@ def agreement(graph: PoseGraph) -> Floats:
     ]
     if not loops:
         return np.zeros(len(graph.pairs))
-    backward = _inverses(graph.motions)
+    backward = _inverses(graph.transforms)
     rows = np.array([edge for edge, _ in loops])
     at = graph.pairs[rows, 0]
     round_it = np.tile(np.eye(4), (len(loops), 1, 1))
     for step in range(2):
         edges = np.array([way[step] if step < len(way) else -1 for _, way in loops])
         forward = graph.pairs[edges, 0] == at
-        motion = np.where(forward[:, None, None], graph.motions[edges], backward[edges])
+        motion = np.where(forward[:, None, None], graph.transforms[edges], backward[edges])
         taken = edges >= 0
         round_it[taken] = motion[taken] @ round_it[taken]
         at = np.where(taken, np.where(forward, graph.pairs[edges, 1], graph.pairs[edges, 0]), at)
@@ -165,7 +165,7 @@ def rivals(graph: PoseGraph, used: Mask) -> Indices:
     most = np.zeros(len(graph.poses), np.intp)
     for node in np.unique(refused.pairs):
         own = _only(refused, (refused.pairs == node).any(axis=1))
-        for (source, target), motion in zip(own.pairs.tolist(), own.motions, strict=True):
+        for (source, target), motion in zip(own.pairs.tolist(), own.transforms, strict=True):
             poses = graph.poses.copy()
             poses[node] = poses[target] @ motion if source == node else poses[source] @ _inverses(motion[None])[0]
             # The others are as uncertain as this one, about.
@@ -204,7 +204,7 @@ def derivatives(graph: PoseGraph) -> tuple[Floats, Floats]:
 
     A pose moves as `moved` has it: its turn R becomes R exp(w), its shift t becomes t + R v.
     """
-    off, motions = _gaps(graph), graph.motions
+    off, motions = _gaps(graph), graph.transforms
     turn = off[:, :3, :3]
     inner = _inverse_right_jacobian(_logs(turn))
     of_source, of_target = np.zeros((2, len(off), 6, 6))
@@ -289,7 +289,7 @@ def _normal_equations(graph: PoseGraph, held: Mask, weights: Floats) -> tuple[An
 def _check(graph: PoseGraph) -> None:
     """Bad graphs are refused here, once, and not in each of the many that a descent makes."""
     count, edges, ends = len(as_poses(graph.poses)), len(graph.pairs), np.asarray(graph.pairs)
-    for name, shape in (("pairs", (edges, 2)), ("motions", (edges, 4, 4)), ("information", (edges, 6, 6))):
+    for name, shape in (("pairs", (edges, 2)), ("transforms", (edges, 4, 4)), ("information", (edges, 6, 6))):
         if edges and np.shape(getattr(graph, name)) != shape:
             raise InputError(f"{name}: expected shape {shape}, got {np.shape(getattr(graph, name))}")
     if not edges:
@@ -299,7 +299,7 @@ def _check(graph: PoseGraph) -> None:
     if (alike := ends[:, 0] == ends[:, 1]).any():
         edge = int(np.flatnonzero(alike)[0])
         raise InputError(f"pairs[{edge}]: joins pose {ends[edge, 0]} to itself")
-    as_poses(graph.motions, "motions")
+    as_poses(graph.transforms, "transforms")
     if not np.isfinite(graph.information).all():
         raise InputError("information: expected finite numbers")
 
@@ -307,11 +307,11 @@ def _check(graph: PoseGraph) -> None:
 def _gaps(graph: PoseGraph) -> Floats:
     """D of each edge."""
     source, target = graph.pairs.T
-    return np.asarray(_inverses(graph.poses[target]) @ graph.poses[source] @ _inverses(graph.motions))
+    return np.asarray(_inverses(graph.poses[target]) @ graph.poses[source] @ _inverses(graph.transforms))
 
 
 def _only(graph: PoseGraph, chosen: Mask) -> PoseGraph:
-    return PoseGraph(graph.poses, graph.pairs[chosen], graph.motions[chosen], graph.information[chosen])
+    return PoseGraph(graph.poses, graph.pairs[chosen], graph.transforms[chosen], graph.information[chosen])
 
 
 def _first_of_each(groups: tuple[tuple[int, ...], ...]) -> Mask:

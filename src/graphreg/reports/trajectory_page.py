@@ -20,7 +20,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.metrics import segment_errors, sequence_errors
-from graphreg.multiscan.odometry import Step, Trajectory, steps_between
+from graphreg.multiscan.odometry import FrameResult, Trajectory, relative_transforms
 from graphreg.poses import as_poses, inverse
 from graphreg.reports.display_clouds import LEAST_POINTS, Sample, sample_of, standpoint
 from graphreg.reports.page_payload import LEVELS, encoded, levels, quantised
@@ -87,7 +87,7 @@ def page_of(found: Trajectory, truth: Floats | None, name: str, threads: int) ->
     return shell(name, escape(name), "sequence", body, part("report.css") + part("trajectory.css"), map(part, SCRIPTS))
 
 
-def _reason(found: Trajectory, lost: list[Step]) -> str:
+def _reason(found: Trajectory, lost: list[FrameResult]) -> str:
     if not lost:
         worst = min(found.steps, key=lambda step: step.confidence)
         return f"least sure of {worst.name}: confidence {worst.confidence:.2f}"
@@ -100,7 +100,7 @@ def _figures(found: Trajectory, truth: Floats | None) -> list[tuple[str, str, st
     """The figures that sum it up, each with what it means."""
     seconds = np.array([step.seconds for step in found.steps])
     way = float(np.linalg.norm(np.diff(found.poses[:, :3, 3], axis=0), axis=1).sum())
-    searched, renewed = (sum(getattr(step, name) for step in found.steps) for name in ("searched", "in_map"))
+    searched, renewed = (sum(getattr(step, name) for step in found.steps) for name in ("global_search", "keyframe"))
     told = [
         ("Frames", f"{len(found.steps):,}", f"{searched:,} by the full search; {renewed:,} went into the local map"),
         ("Way", f"{way:.4g}", "in the unit of the data"),
@@ -108,7 +108,7 @@ def _figures(found: Trajectory, truth: Floats | None) -> list[tuple[str, str, st
     ]
     if truth is None or len(found.steps) < 2:
         return told
-    errors = asdict(sequence_errors(steps_between(found.poses), list(truth)))
+    errors = asdict(sequence_errors(relative_transforms(found.poses), list(truth)))
     for kind, note in (("relative", "of each step, the mean"), ("absolute", "of each frame, the mean"), ("last", "")):
         degrees, distance = errors[f"{kind}_rotation"], errors[f"{kind}_translation"]
         told.append((f"{kind.capitalize()} error", f"{degrees:.4f}°, {distance:.3g}", note or "of the last frame"))
@@ -147,14 +147,14 @@ def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
     yield chart(drawn, "For each frame, without reading it.")
 
 
-def _frames(steps: Iterable[Step]) -> str:
+def _frames(steps: Iterable[FrameResult]) -> str:
     rows = [
         '<table id="frames"><caption>What became of each frame</caption>',
         '<thead><tr><th scope="col">frame</th><th scope="col">verdict</th><th scope="col">confidence</th>'
         '<th scope="col">laid on</th><th scope="col">seconds</th></tr></thead>',
     ]
     for step in steps:
-        laid = f"{step.target}{', by the full search' if step.searched else ''}"
+        laid = f"{step.target}{', by the full search' if step.global_search else ''}"
         cells = (step.reason, f"{step.confidence:.2f}", laid, f"{step.seconds:.3f}")
         rows.append(
             f'<tr class="{"good" if step.success else "bad"}"><th scope="row">{escape(step.name)}</th>'
