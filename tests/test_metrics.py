@@ -13,10 +13,10 @@ import graphreg
 from graphreg.errors import InputError
 from graphreg.metrics import angular_error, rmsd, segment_errors, sequence_errors, translation_error
 from graphreg.poses import inverse, pose, rotation_from_vector
-from tests.support.strategies import make_cloud, make_motion, motions, seeds
+from tests.support.strategies import random_cloud, random_transform, seeds, transforms
 
 
-@given(st.floats(1e-9, 180), motions, seeds)
+@given(st.floats(1e-9, 180), transforms, seeds)
 def test_the_angle_is_known_everywhere(degrees: float, motion: np.ndarray, seed: int) -> None:
     axis = np.random.default_rng(seed).normal(size=3)
     axis /= np.linalg.norm(axis)
@@ -30,9 +30,9 @@ def test_nothing_is_no_angle() -> None:
     assert angular_error(np.diag([1.0, -1, -1]), np.eye(3)) == 180
 
 
-@given(motions)
+@given(transforms)
 def test_rmsd_of_a_shift_is_its_length(motion: np.ndarray) -> None:
-    points = make_cloud("blob", 50, 0)
+    points = random_cloud("blob", 50, 0)
     shifted = pose(np.eye(3), [3, 4, 12]) @ motion
     assert rmsd(shifted, motion, points) == pytest.approx(13, rel=1e-7)
     assert translation_error(shifted, motion) == pytest.approx(13, rel=1e-7)
@@ -40,7 +40,7 @@ def test_rmsd_of_a_shift_is_its_length(motion: np.ndarray) -> None:
 
 
 def test_a_true_sequence_has_no_errors() -> None:
-    poses = [make_motion(seed, 5.0) for seed in range(6)]
+    poses = [random_transform(seed, 5.0) for seed in range(6)]
     steps = [inverse(a) @ b for a, b in pairwise(poses)]
     errors = sequence_errors(steps, poses)
     assert max(vars(errors).values()) < 1e-10

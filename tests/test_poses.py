@@ -11,15 +11,15 @@ from scipy.linalg import expm
 
 import graphreg
 from graphreg.poses import adjoint, as_pose, inverse, nearest_rotation, pose, rotation_from_vector, transform
-from tests.support.strategies import make_cloud, make_motion, motions
+from tests.support.strategies import random_cloud, random_transform, transforms
 
 Floats = NDArray[np.float64]
 vectors = st.tuples(*[st.floats(-3, 3)] * 3).map(np.array)
 
 
-@given(motions, motions)
+@given(transforms, transforms)
 def test_group(a: Floats, b: Floats) -> None:
-    points = make_cloud("blob", 20, 0)
+    points = random_cloud("blob", 20, 0)
     scale = 1 + np.abs(a[:3, 3]).max() + np.abs(b[:3, 3]).max()
     rounding = 32 * np.finfo(float).eps * scale
     np.testing.assert_allclose(transform(a @ b, points), transform(a, transform(b, points)), rtol=0, atol=rounding)
@@ -42,7 +42,7 @@ def test_small_turns_are_not_lost() -> None:
     assert np.array_equal(rotation_from_vector([0, 0, 0]), np.eye(3))
 
 
-@given(motions, st.floats(0, 1e-5))
+@given(transforms, st.floats(0, 1e-5))
 def test_a_pose_with_few_digits_is_accepted_and_straightened(motion: Floats, error: float) -> None:
     rough = motion.copy()
     rough[:3, :3] += error * np.random.default_rng(0).uniform(-1, 1, (3, 3))
@@ -59,14 +59,14 @@ def exponential(twist: Floats) -> Floats:
     return np.asarray(expm(matrix))
 
 
-@given(motions.filter(lambda motion: np.abs(motion[:3, 3]).max() < 10), vectors, vectors)
+@given(transforms.filter(lambda motion: np.abs(motion[:3, 3]).max() < 10), vectors, vectors)
 def test_the_adjoint_expresses_a_twist_in_another_frame(motion: Floats, rotation: Floats, translation: Floats) -> None:
     twist = np.concatenate([rotation, translation])
     moved = motion @ exponential(twist) @ inverse(motion)
     np.testing.assert_allclose(exponential(adjoint(motion) @ twist), moved, atol=1e-10)
 
 
-@given(motions, motions)
+@given(transforms, transforms)
 def test_the_adjoint_is_a_homomorphism(a: Floats, b: Floats) -> None:
     scale = 1 + np.abs(a[:3, 3]).max() + np.abs(b[:3, 3]).max()
     both = adjoint(np.stack([a, b]))
@@ -106,4 +106,4 @@ def test_what_is_no_pose(value: object, told: str) -> None:
 
 
 def test_motions_drawn_are_rigid() -> None:
-    np.testing.assert_allclose(as_pose(make_motion(3, 10.0)), make_motion(3, 10.0), atol=1e-14)
+    np.testing.assert_allclose(as_pose(random_transform(3, 10.0)), random_transform(3, 10.0), atol=1e-14)

@@ -13,7 +13,7 @@ from graphreg.datasets import synthetic
 from graphreg.method_interface import Iteration
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
-from tests.support.strategies import make_motion, scanned_twice
+from tests.support.strategies import random_transform, small_pair
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
 ROUND_ABOUT = np.linspace(0, 2 * np.pi, 300, endpoint=False)
@@ -72,7 +72,7 @@ def test_another_seed_draws_another_sample(body: np.ndarray) -> None:
 @pytest.mark.parametrize("name", ["hare", "casting"])
 def test_moving_both_moves_the_published_answer_with_them(name: str) -> None:
     scans = synthetic.pair(name, 20.0, points=6000)
-    along = make_motion(5, 1.0)
+    along = random_transform(5, 1.0)
     moved = transform(along, scans.source), transform(along, scans.target)
     here = graphreg.register(scans.source, scans.target, method="graphreg-paper").transformation
     there = graphreg.register(*moved, method="graphreg-paper").transformation
@@ -83,7 +83,7 @@ def test_moving_both_moves_the_published_answer_with_them(name: str) -> None:
 @pytest.mark.parametrize("method", ["graphreg", "graphreg-paper"])
 def test_far_from_the_origin_it_works_as_well(body: np.ndarray, method: str) -> None:
     """There coordinates are rounded by more, so that points change their cells: as far as another draw is apart."""
-    along = make_motion(5, 1e6)
+    along = random_transform(5, 1e6)
     source = transform(inverse(TURNED), body)
     moved = graphreg.register(transform(along, source), transform(along, body), method=method)
     back = inverse(along) @ moved.transformation @ along
@@ -226,7 +226,7 @@ def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
 
 
 def test_a_prepared_cloud_stands_for_the_cloud() -> None:
-    pair = scanned_twice("hare")
+    pair = small_pair("hare")
     plain = graphreg.register(pair.source, pair.target)
     source = graphreg.prepare(np.vstack([pair.source, [[np.nan] * 3]]))
     target = graphreg.prepare(pair.target)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import graphreg
-from tests.support.strategies import KINDS, Floats, make_cloud
+from tests.support.strategies import CLOUD_KINDS, Floats, random_cloud
 
 
 def everything(points: Floats, threads: int) -> list[bytes]:
@@ -31,23 +31,23 @@ def everything(points: Floats, threads: int) -> list[bytes]:
     return [np.ascontiguousarray(result).tobytes() for result in results]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CLOUD_KINDS)
 def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
-    points = make_cloud(kind, 150_000, 1)
+    points = random_cloud(kind, 150_000, 1)
     expected = everything(points, 1)
     for threads in (2, 3, 8):
         assert everything(points, threads) == expected
 
 
 def test_callers_in_several_threads_do_not_meet() -> None:
-    points = [make_cloud(kind, 5_000, 2) for kind in KINDS]
+    points = [random_cloud(kind, 5_000, 2) for kind in CLOUD_KINDS]
     expected = [everything(p, 1) for p in points]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda p: everything(p, 2), points * 4)) == expected * 4
 
 
 def test_others_run_while_a_kernel_works() -> None:
-    points = make_cloud("surface", 400_000, 1)
+    points = random_cloud("surface", 400_000, 1)
     ticks = 0
     done = threading.Event()
 

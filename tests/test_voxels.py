@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import graphreg
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, make_cloud
+from tests.support.strategies import Floats, clouds, random_cloud
 
 
 def in_order(points: Floats) -> Floats:
@@ -26,7 +26,7 @@ def test_cells_hold_their_mean(points: Floats, share: float) -> None:
 
 
 def test_far_from_the_origin_nothing_is_lost() -> None:
-    points = np.round(make_cloud("surface", 5000, 1) * 2**20) / 2**20
+    points = np.round(random_cloud("surface", 5000, 1) * 2**20) / 2**20
     offset = np.array([5_000_000.0, -4_000_000.0, 10_000_000.0])
     near, far = graphreg.voxel_downsample(points, 0.125), graphreg.voxel_downsample(points + offset, 0.125)
     np.testing.assert_allclose(far - offset, near, rtol=0, atol=4 * np.spacing(1e7))
@@ -44,7 +44,7 @@ def test_sizes_that_are_no_length(size: object) -> None:
 
 
 def test_more_cells_than_keys() -> None:
-    points = np.vstack([make_cloud("blob", 50, 0), [[1e7, 0, 0]]])
+    points = np.vstack([random_cloud("blob", 50, 0), [[1e7, 0, 0]]])
     with pytest.raises(graphreg.InputError, match="take a larger size"):
         graphreg.voxel_downsample(points, 1e-3)
     assert len(graphreg.voxel_downsample(points, 10.0)) >= 2

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import clouds, make_cloud, make_motion, seeds
+from tests.support.strategies import clouds, random_cloud, random_transform, seeds
 
 import graphreg
 import graphreg._core as _core
@@ -46,7 +46,7 @@ def test_a_tree_of_one_point_is_followed() -> None:
 def test_pairs_of_a_moved_cloud_give_the_motion(points: np.ndarray, seed: int, weighted: bool) -> None:
     rng = np.random.default_rng(seed)
     size = np.ptp(points, axis=0).max()
-    motion = make_motion(seed, size)
+    motion = random_transform(seed, size)
     weights = rng.random(len(points)) + 0.1 if weighted else None
     moved = transform(motion, points)
     found = fit_points(points, moved, weights)
@@ -62,7 +62,7 @@ def test_pairs_of_a_moved_cloud_give_the_motion(points: np.ndarray, seed: int, w
 def test_no_motion_nearby_fits_weighted_pairs_better(points: np.ndarray, seed: int) -> None:
     rng = np.random.default_rng(seed)
     size = np.ptp(points, axis=0).max()
-    target = transform(make_motion(seed, size), points) + 0.1 * size * rng.normal(size=points.shape)
+    target = transform(random_transform(seed, size), points) + 0.1 * size * rng.normal(size=points.shape)
     weights = rng.random(len(points))
 
     def cost(motion: np.ndarray) -> float:
@@ -77,7 +77,7 @@ def test_no_motion_nearby_fits_weighted_pairs_better(points: np.ndarray, seed: i
 def test_a_step_to_planes_solves_the_least_squares_problem() -> None:
     """Beside numpy's solver, on the same equations."""
     rng = np.random.default_rng(3)
-    points, target = make_cloud("blob", 500, 1), make_cloud("blob", 400, 2)
+    points, target = random_cloud("blob", 500, 1), random_cloud("blob", 400, 2)
     normals = rng.normal(size=(400, 3))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     partner = rng.integers(0, 400, 500).astype(np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.strategies import make_cloud, make_motion, seeds
+from tests.support.strategies import random_cloud, random_transform, seeds
 
 import graphreg
 import graphreg._core as _core
@@ -39,7 +39,7 @@ def body() -> np.ndarray:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_starting_pose_will_do(method: str, seed: int) -> None:
     pair = synthetic.pair("hare", 20.0, points=8000)
-    moved = make_motion(seed, 1.0)
+    moved = random_transform(seed, 1.0)
     result = graphreg.register(transform(moved, pair.source), pair.target, method=method)
     truth = pair.T_target_source @ inverse(moved)
     assert angular_error(result.transformation, truth) < 2
@@ -49,7 +49,7 @@ def test_any_starting_pose_will_do(method: str, seed: int) -> None:
 
 def test_the_matches_of_an_exact_copy_are_right(body: np.ndarray) -> None:
     """Rounding moves a few angles from one bin to the next, and can make another point look more alike."""
-    run = BaselineRun(transform(make_motion(1, 1.0), body), body, 0, None, 2, None)
+    run = BaselineRun(transform(random_transform(1, 1.0), body), body, 0, None, 2, None)
     found = feature_matches(run, 5.0)
     assert len(found) > 0.9 * len(body)
     assert (found[:, 0] == found[:, 1]).mean() > 0.99
@@ -58,8 +58,8 @@ def test_the_matches_of_an_exact_copy_are_right(body: np.ndarray) -> None:
 def matches(share_wrong: float, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A thousand points, where they went, and the motion; some went anywhere."""
     rng = np.random.default_rng(seed)
-    x = make_cloud("blob", 1000, seed)
-    motion = make_motion(seed + 1, 1.0)
+    x = random_cloud("blob", 1000, seed)
+    motion = random_transform(seed + 1, 1.0)
     y = transform(motion, x) + noise * rng.uniform(-1, 1, x.shape)
     wrong = rng.permutation(1000)[: int(share_wrong * 1000)]
     y[wrong] = rng.normal(size=(len(wrong), 3)) * 3
@@ -107,7 +107,7 @@ def test_teaser_gets_over_almost_nothing_but_wrong_matches(share_wrong: float, n
 def test_teaser_takes_the_motion_that_most_matches_agree_on() -> None:
     """Where more matches agree on a wrong motion than on the right one, as with a part that is there twice."""
     x, y, motion = matches(0.0, 0.0, 0)
-    wrong = make_motion(7, 1.0)
+    wrong = random_transform(7, 1.0)
     for share, answer in ((0.4, motion), (0.6, wrong)):
         mixed = y.copy()
         mixed[: int(share * 1000)] = transform(wrong, x[: int(share * 1000)])
@@ -130,9 +130,9 @@ def test_the_truncated_mean_is_the_best_of_all(seed: int, bound: float) -> None:
 
 
 def test_teaser_with_few_of_its_matches(body: np.ndarray) -> None:
-    moved = transform(make_motion(3, 0.1), body)
+    moved = transform(random_transform(3, 0.1), body)
     result = graphreg.register(moved, body, method="teaser", voxel=0, max_matches=100)
-    assert rmsd(result.transformation, inverse(make_motion(3, 0.1)), moved) < 0.003
+    assert rmsd(result.transformation, inverse(random_transform(3, 0.1)), moved) < 0.003
 
 
 def test_graduated_weights_go_from_soft_to_hard() -> None:
@@ -193,7 +193,7 @@ def test_crossings_of_segments() -> None:
 
 
 def test_a_base_is_wide_and_its_segments_cross() -> None:
-    points = make_cloud("box", 400, 0)
+    points = random_cloud("box", 400, 0)
     for seed in range(10):
         base = draw_base(points, 1.5, np.random.default_rng(seed))
         assert len(set(base.tolist())) == 4
@@ -203,7 +203,7 @@ def test_a_base_is_wide_and_its_segments_cross() -> None:
 
 
 def test_congruent_sets_hold_the_base_itself() -> None:
-    points = make_cloud("blob", 120, 0)
+    points = random_cloud("blob", 120, 0)
     table = PairTable(points)
     for seed in range(5):
         base = draw_base(points, 3.0, np.random.default_rng(seed))
@@ -219,7 +219,7 @@ def test_congruent_sets_hold_the_base_itself() -> None:
 
 
 def test_pairs_of_a_length() -> None:
-    points = make_cloud("blob", 60, 0)
+    points = random_cloud("blob", 60, 0)
     lengths = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.fill_diagonal(lengths, np.nan)
     found = PairTable(points).apart(1.0, 0.1)
@@ -233,9 +233,9 @@ def test_more_bases_are_drawn_for_less_overlap() -> None:
 
 
 def test_super4pcs_as_the_paper_leaves_it(body: np.ndarray) -> None:
-    moved = transform(make_motion(3, 0.1), body)
+    moved = transform(random_transform(3, 0.1), body)
     rough, fine = (graphreg.register(moved, body, method="super4pcs", voxel=0, refinement=steps) for steps in (0, 50))
-    truth = inverse(make_motion(3, 0.1))
+    truth = inverse(random_transform(3, 0.1))
     assert rmsd(fine.transformation, truth, moved) < rmsd(rough.transformation, truth, moved) < 0.02
     energies = [step.energy for step in rough.history]
     assert energies == sorted(energies, reverse=True)
@@ -244,7 +244,7 @@ def test_super4pcs_as_the_paper_leaves_it(body: np.ndarray) -> None:
 def test_super4pcs_needs_overlap(body: np.ndarray) -> None:
     """Halves of a body that share a tenth of it: hardly a base lies in what they share, and other poses bring as many
     points together. Of two thirds that share half, the pose is found."""
-    motion = make_motion(3, 0.1)
+    motion = random_transform(3, 0.1)
     for low, high, right in ((0.45, 0.55, False), (0.25, 0.75, True)):
         left, beyond = np.quantile(body[:, 0], [low, high])
         source, target = transform(inverse(motion), body[body[:, 0] < beyond]), body[body[:, 0] > left]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import clouds, make_cloud, make_motion, seeds
+from tests.support.strategies import clouds, random_cloud, random_transform, seeds
 
 import graphreg
 import graphreg._core as _core
@@ -50,7 +50,7 @@ def test_sums_agree_with_their_twin(one: np.ndarray, other: np.ndarray, width: f
 def test_responsibilities_are_those_of_bayes(points: np.ndarray, seed: int, width: float, outliers: float) -> None:
     rng = np.random.default_rng(seed)
     x = points / np.abs(points).max()
-    y = transform(make_motion(seed, 0.1), x)[: len(x) // 2] + 0.1 * rng.normal(size=(len(x) // 2, 3))
+    y = transform(random_transform(seed, 0.1), x)[: len(x) // 2] + 0.1 * rng.normal(size=(len(x) // 2, 3))
     found = responsibilities(x, y, width, outliers, 2)
     squared = twins.squared_distances(x, y)
     joint = np.exp(-squared / (2 * width**2))
@@ -97,7 +97,7 @@ def test_a_fit_in_a_metric(points: np.ndarray, seed: int) -> None:
 
 def test_the_slope_of_the_overlap() -> None:
     """Beside differences of the sum itself, in double precision."""
-    x, y = (make_cloud("blob", 200, seed) / 2 for seed in (1, 2))
+    x, y = (random_cloud("blob", 200, seed) / 2 for seed in (1, 2))
     at = np.array([1.1, 0.2, -0.3, 0.1, 0.2, -0.1, 0.3])
     value, slope = Overlap(x, y, 0.4, 1)(at)
 
@@ -155,7 +155,7 @@ def test_ecm_agrees_with_its_twin() -> None:
 def test_sums_of_wide_gaussians_agree_with_their_twin() -> None:
     """Where a box of a width and a half holds many points, the sums are made box by box, to the stated bounds; the
     same bits for any number of threads."""
-    x, y = (single(make_cloud("surface", 2000, seed)) for seed in (0, 1))
+    x, y = (single(random_cloud("surface", 2000, seed)) for seed in (0, 1))
     mass = single(np.random.default_rng(0).random(len(y)))
     wide = [values.astype(np.float64) for values in (x, y, mass)]
     for width in (np.float32(2.0), np.float32(0.4)):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.strategies import make_motion
+from tests.support.strategies import random_transform
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -26,7 +26,7 @@ def multiway_command(*arguments: object, cwd: Path) -> subprocess.CompletedProce
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
     for number, scan in enumerate(synthetic.sequence("hare", 3, 30, points=6000)):
-        graphreg.write(path / f"view{number}.ply", transform(make_motion(number, 1.0), scan.points))
+        graphreg.write(path / f"view{number}.ply", transform(random_transform(number, 1.0), scan.points))
     graphreg.write(path / "casting.ply", synthetic.scan("casting", points=6000).points)
     return path
 

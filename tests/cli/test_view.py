@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.commands import Shell
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 
 import graphreg
 
@@ -29,8 +29,8 @@ COMMAND = "from graphreg.cli import main; main()"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
-    graphreg.write(path / "source.ply", scanned("hare")[::2])
-    graphreg.write(path / "target.ply", scanned("hare")[1::2])
+    graphreg.write(path / "source.ply", small_scan("hare")[::2])
+    graphreg.write(path / "target.ply", small_scan("hare")[1::2])
     return path
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphreg.clouds import Floats
-from graphreg.datasets.contamination import thin_outwards
+from graphreg.datasets.contamination import thin_by_distance
 from graphreg.datasets.synthetic import add_noise, add_outliers
 from graphreg.errors import InputError
 
@@ -79,7 +79,7 @@ def test_density_falls_by_equal_ratios_from_the_middle_to_the_rim() -> None:
     # Evenly spread over the distance from the centroid.
     away = rng.random(60_000)
     points = away[:, None] * (lambda v: v / np.linalg.norm(v, axis=1, keepdims=True))(rng.normal(size=(60_000, 3)))
-    kept = thin_outwards(points, 0.01, seed=5)
+    kept = thin_by_distance(points, 0.01, seed=5)
     centre = points.mean(axis=0)
     before, after = (np.histogram(np.linalg.norm(cloud - centre, axis=1), 10, (0, 1.01))[0] for cloud in (points, kept))
     middles = (np.arange(10) + 0.5) * 0.101 / np.linalg.norm(points - centre, axis=1).max()
@@ -87,16 +87,16 @@ def test_density_falls_by_equal_ratios_from_the_middle_to_the_rim() -> None:
     # Five standard deviations of a count, and the bend of the curve within a bin.
     assert (np.abs(after / before - expected) < 5 * np.sqrt(expected / before) + 0.02 * expected).all()
     assert set(map(tuple, kept)) <= set(map(tuple, points))
-    assert np.array_equal(kept, thin_outwards(points, 0.01, seed=5))
+    assert np.array_equal(kept, thin_by_distance(points, 0.01, seed=5))
 
 
 def test_nothing_is_thinned_out_where_nothing_is_asked_or_all_lie_in_one_place() -> None:
     points = cloud(6, 100)
-    assert np.array_equal(thin_outwards(points, 1.0), points)
-    assert len(thin_outwards(np.ones((50, 3)), 0.5)) == 50
+    assert np.array_equal(thin_by_distance(points, 1.0), points)
+    assert len(thin_by_distance(np.ones((50, 3)), 0.5)) == 50
 
 
 @pytest.mark.parametrize("rim", [0.0, -1, 1.5, np.nan, "a"])
 def test_a_share_at_the_rim_that_is_none_is_refused(rim: Any) -> None:
     with pytest.raises(InputError, match="rim: "):
-        thin_outwards(cloud(6, 100), rim)
+        thin_by_distance(cloud(6, 100), rim)

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.support.strategies import make_cloud
+from tests.support.strategies import random_cloud
 
 import graphreg
 from graphreg import FileError, InputError
@@ -286,7 +286,7 @@ def test_archives_without_files_are_refused(tmp_path: Path, pack: object) -> Non
 
 
 def toy_archive(tmp_path: Path) -> bytes:
-    graphreg.write(tmp_path / "a.ply", make_cloud("surface", 30, 0))
+    graphreg.write(tmp_path / "a.ply", random_cloud("surface", 30, 0))
     scan = (tmp_path / "a.ply").read_bytes()
     (tmp_path / "a.ply").unlink()
     return tar_gz({"toy/a.ply": scan, "toy/toy.conf": b"bmesh a.ply 0 0 0 0 0 0 1\n"})

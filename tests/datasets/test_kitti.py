@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.strategies import make_cloud, make_motion
+from tests.support.strategies import random_cloud, random_transform
 
 import graphreg
 from graphreg import FileError, InputError
@@ -15,12 +15,12 @@ from graphreg.datasets.scanfiles import ScanFile
 from graphreg.poses import inverse
 
 FRAMES = 4
-POSES = [np.eye(4), *(make_motion(seed, 10.0) for seed in range(1, FRAMES))]
-TO_CAMERA = make_motion(99, 0.3)
+POSES = [np.eye(4), *(random_transform(seed, 10.0) for seed in range(1, FRAMES))]
+TO_CAMERA = random_transform(99, 0.3)
 
 
 def clouds() -> list[np.ndarray]:
-    return [make_cloud("surface", 50, seed).astype(np.float32).astype(np.float64) for seed in range(FRAMES)]
+    return [random_cloud("surface", 50, seed).astype(np.float32).astype(np.float64) for seed in range(FRAMES)]
 
 
 def write_frames(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.support.strategies import make_cloud, motions
+from tests.support.strategies import random_cloud, transforms
 
 import graphreg
 from graphreg import FileError, InputError
@@ -23,7 +23,7 @@ LINES = "bmesh a.ply 0 0 0 0 0 0 1\n" + TURNED
 def write_scans(folder: Path, text: str, names: str = "ab") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for seed, name in enumerate(names):
-        graphreg.write(folder / f"{name}.ply", make_cloud("surface", 30, seed))
+        graphreg.write(folder / f"{name}.ply", random_cloud("surface", 30, seed))
     (folder / "toy.conf").write_text(text)
     return folder
 
@@ -34,11 +34,11 @@ def test_scans_come_in_the_order_of_the_file_with_their_poses(tmp_path: Path) ->
     np.testing.assert_array_equal(scans[0].pose, np.eye(4))
     expected = [[0, 0, 1, 0.1], [1, 0, 0, 0.2], [0, 1, 0, 0.3], [0, 0, 0, 1]]
     np.testing.assert_allclose(scans[1].pose, expected, atol=1e-15)
-    np.testing.assert_array_equal(scans[1].read(), make_cloud("surface", 30, 1))
+    np.testing.assert_array_equal(scans[1].read(), random_cloud("surface", 30, 1))
 
 
 @settings(max_examples=20)
-@given(motion=motions)
+@given(motion=transforms)
 def test_any_rigid_motion_survives(tmp_path_factory: pytest.TempPathFactory, motion: np.ndarray) -> None:
     turn = motion[:3, :3]
     # Bar-Itzhack: the quaternion is the eigenvector of a symmetric matrix, here of the inverse turn.

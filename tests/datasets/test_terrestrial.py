@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.strategies import make_cloud, make_motion
+from tests.support.strategies import random_cloud, random_transform
 
 import graphreg
 from graphreg import FileError, InputError
 from graphreg.datasets import eth_tls, whu_tls
 from graphreg.poses import inverse
 
-FIRST, SECOND = make_motion(1, 20.0), make_motion(2, 20.0)
+FIRST, SECOND = random_transform(1, 20.0), random_transform(2, 20.0)
 
 
 def write_eth(root: Path) -> Path:
     (root / "groundtruth").mkdir(parents=True)
     for number in (1, 2, 10):
-        graphreg.write(root / f"s{number}.ply", make_cloud("surface", 30, number))
+        graphreg.write(root / f"s{number}.ply", random_cloud("surface", 30, number))
     for name, motion in (("s1-s2", FIRST), ("s2-s1", inverse(FIRST)), ("s10-s2", SECOND)):
         np.savetxt(root / "groundtruth" / f"{name}.tfm", motion)
     (root / "pairs.txt").write_text("s1 s2\ns2 s10\n")
@@ -30,7 +30,7 @@ def write_eth(root: Path) -> Path:
 def write_whu(root: Path) -> Path:
     (root / "1-RawPointCloud").mkdir(parents=True)
     for name in ("1.las", "02.ply", "10.xyz", "notes.txt"):
-        graphreg.write(root / "1-RawPointCloud" / name, make_cloud("surface", 30, 4))
+        graphreg.write(root / "1-RawPointCloud" / name, random_cloud("surface", 30, 4))
     for name, motion in (("1-2", FIRST), ("10-2", SECOND)):
         (root / "3-GroundTruth" / name).mkdir(parents=True)
         np.savetxt(root / "3-GroundTruth" / name / "transformation.txt", motion)
@@ -40,11 +40,11 @@ def write_whu(root: Path) -> Path:
 def test_eth_pairs_are_those_of_the_list(tmp_path: Path) -> None:
     pairs = eth_tls.pairs(write_eth(tmp_path))
     assert [pair.name for pair in pairs] == ["s1 to s2", "s2 to s10"]
-    np.testing.assert_allclose(pairs[0].motion, FIRST, atol=1e-12)
-    np.testing.assert_allclose(pairs[1].motion, inverse(SECOND), atol=1e-12)
+    np.testing.assert_allclose(pairs[0].T_target_source, FIRST, atol=1e-12)
+    np.testing.assert_allclose(pairs[1].T_target_source, inverse(SECOND), atol=1e-12)
     source, target = pairs[1].read()
-    np.testing.assert_array_equal(source, make_cloud("surface", 30, 2))
-    np.testing.assert_array_equal(target, make_cloud("surface", 30, 10))
+    np.testing.assert_array_equal(source, random_cloud("surface", 30, 2))
+    np.testing.assert_array_equal(target, random_cloud("surface", 30, 10))
 
 
 def test_without_a_list_all_ground_truth_of_eth_counts(tmp_path: Path) -> None:
@@ -56,14 +56,14 @@ def test_whu_pairs_are_sorted_by_number(tmp_path: Path) -> None:
     pairs = whu_tls.pairs(write_whu(tmp_path))
     assert [pair.name for pair in pairs] == ["1 to 2", "10 to 2"]
     assert [(pair.source.name, pair.target.name) for pair in pairs] == [("1.las", "02.ply"), ("10.xyz", "02.ply")]
-    np.testing.assert_allclose(pairs[1].motion, SECOND, atol=1e-12)
-    np.testing.assert_allclose(pairs[0].read()[1], make_cloud("surface", 30, 4))
+    np.testing.assert_allclose(pairs[1].T_target_source, SECOND, atol=1e-12)
+    np.testing.assert_allclose(pairs[0].read()[1], random_cloud("surface", 30, 4))
 
 
 def test_the_other_name_of_a_motion_of_whu(tmp_path: Path) -> None:
     path = write_whu(tmp_path) / "3-GroundTruth" / "1-2" / "transformation.txt"
     path.rename(path.with_name("transformation-GT.txt"))
-    np.testing.assert_allclose(whu_tls.pairs(tmp_path)[0].motion, FIRST, atol=1e-12)
+    np.testing.assert_allclose(whu_tls.pairs(tmp_path)[0].T_target_source, FIRST, atol=1e-12)
 
 
 @pytest.mark.parametrize(("pairs", "write"), [(eth_tls.pairs, write_eth), (whu_tls.pairs, write_whu)])
@@ -149,4 +149,4 @@ def test_folders_that_hold_nothing(tmp_path: Path) -> None:
 
 def test_a_matrix_may_lack_its_last_line_break(tmp_path: Path) -> None:
     damage("groundtruth/s1-s2.tfm", UNIT.replace("0 0\n", "0 12.345678\n"))(write_eth(tmp_path))
-    assert eth_tls.pairs(tmp_path)[0].motion[0, 3] == 12.345678
+    assert eth_tls.pairs(tmp_path)[0].T_target_source[0, 3] == 12.345678

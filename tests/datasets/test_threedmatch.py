@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.strategies import make_cloud, make_motion
+from tests.support.strategies import random_cloud, random_transform
 
 import graphreg
 from graphreg import FileError, InputError
 from graphreg.datasets import threedmatch
 from graphreg.poses import transform
 
-MOTIONS = {(0, 1): make_motion(1, 2.0), (0, 2): make_motion(2, 2.0), (1, 2): make_motion(3, 2.0)}
+MOTIONS = {(0, 1): random_transform(1, 2.0), (0, 2): random_transform(2, 2.0), (1, 2): random_transform(3, 2.0)}
 
 
 def record(target: int, source: int, motion: np.ndarray, count: int = 3) -> str:
@@ -25,7 +25,7 @@ def record(target: int, source: int, motion: np.ndarray, count: int = 3) -> str:
 def write_scene(root: Path, text: str, scene: str = "kitchen") -> Path:
     (root / scene).mkdir(parents=True)
     for number in range(3):
-        graphreg.write(root / scene / f"cloud_bin_{number}.ply", make_cloud("surface", 30, number))
+        graphreg.write(root / scene / f"cloud_bin_{number}.ply", random_cloud("surface", 30, number))
     (root / f"{scene}-evaluation").mkdir()
     (root / f"{scene}-evaluation" / "gt.log").write_text(text)
     return root
@@ -38,19 +38,19 @@ def test_pairs_come_in_the_order_of_the_log(tmp_path: Path) -> None:
     pairs = threedmatch.pairs(write_scene(tmp_path, LOG))
     assert [pair.name for pair in pairs] == ["1 to 0", "2 to 0", "2 to 1"]
     for pair, ((target, source), motion) in zip(pairs, MOTIONS.items(), strict=True):
-        np.testing.assert_allclose(pair.motion, motion, atol=1e-8)
+        np.testing.assert_allclose(pair.T_target_source, motion, atol=1e-8)
         moving, fixed = pair.read()
-        np.testing.assert_array_equal(moving, make_cloud("surface", 30, source))
-        np.testing.assert_array_equal(fixed, make_cloud("surface", 30, target))
+        np.testing.assert_array_equal(moving, random_cloud("surface", 30, source))
+        np.testing.assert_array_equal(fixed, random_cloud("surface", 30, target))
 
 
 def test_the_motion_takes_the_source_to_the_target(tmp_path: Path) -> None:
     root = write_scene(tmp_path, LOG)
-    target = make_cloud("surface", 30, 0)
+    target = random_cloud("surface", 30, 0)
     graphreg.write(root / "kitchen" / "cloud_bin_1.ply", transform(np.linalg.inv(MOTIONS[0, 1]), target))
     pair = threedmatch.pairs(root)[0]
     source, target = pair.read()
-    np.testing.assert_allclose(transform(pair.motion, source), target, atol=1e-7)
+    np.testing.assert_allclose(transform(pair.T_target_source, source), target, atol=1e-7)
 
 
 def test_a_log_beside_its_fragments(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_scale_off_by_a_thousandth_is_put_right_and_more_is_refused(tmp_path: 
     motion = MOTIONS[0, 1].copy()
     motion[:3, :3] *= 1.0008
     (pair,) = threedmatch.pairs(write_scene(tmp_path / "near", record(0, 1, motion)))
-    np.testing.assert_allclose(pair.motion, MOTIONS[0, 1], atol=1e-8)
+    np.testing.assert_allclose(pair.T_target_source, MOTIONS[0, 1], atol=1e-8)
     motion[:3, :3] *= 1.01
     with pytest.raises(FileError, match=r"gt\.log: pair 0 1: expected a rotation without scale"):
         threedmatch.pairs(write_scene(tmp_path / "far", record(0, 1, motion)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.strategies import make_cloud, make_motion
+from tests.support.strategies import random_cloud, random_transform
 
 import graphreg
 from graphreg import FileError
@@ -17,10 +17,10 @@ def write_toys(root: Path) -> Path:
     for folder, names in (("model", ("cheff", "T-rex_high", "rhino")), ("scene", ("rs2", "rs10"))):
         (root / folder).mkdir(parents=True)
         for seed, name in enumerate(names):
-            graphreg.write(root / folder / f"{name}.ply", make_cloud("surface", 30, seed))
+            graphreg.write(root / folder / f"{name}.ply", random_cloud("surface", 30, seed))
     (root / "GroundTruth_3Dscenes").mkdir()
     for seed, name in enumerate(("T-rex-rs10", "T-rex-rs2", "chef-rs2", "rhino-rs10")):
-        rows = ["".join(f"{value:.9f} " for value in row) for row in make_motion(seed, 100.0)]
+        rows = ["".join(f"{value:.9f} " for value in row) for row in random_transform(seed, 100.0)]
         (root / "GroundTruth_3Dscenes" / f"{name}.xf").write_text("\n".join(rows))
     return root
 
@@ -33,8 +33,8 @@ def test_models_are_sources_and_scenes_targets(tmp_path: Path) -> None:
         ("chef-rs2", "cheff.ply", "rs2.ply"),
         ("rhino-rs10", "rhino.ply", "rs10.ply"),
     ]
-    np.testing.assert_allclose(pairs[1].motion, make_motion(0, 100.0), atol=1e-7)
-    np.testing.assert_array_equal(pairs[1].read()[0], make_cloud("surface", 30, 1))
+    np.testing.assert_allclose(pairs[1].T_target_source, random_transform(0, 100.0), atol=1e-7)
+    np.testing.assert_array_equal(pairs[1].read()[0], random_cloud("surface", 30, 1))
 
 
 def test_what_is_damaged_is_named(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     (root / "scene" / "rs10.ply").unlink()
     with pytest.raises(FileError, match=r"T-rex-rs10\.xf: speaks of rs10\.ply, which is not there"):
         uwa.pairs(root)
-    graphreg.write(root / "rs10.ply", make_cloud("surface", 30, 0))
-    graphreg.write(root / "rs2.ply", make_cloud("surface", 30, 0))
+    graphreg.write(root / "rs10.ply", random_cloud("surface", 30, 0))
+    graphreg.write(root / "rs2.ply", random_cloud("surface", 30, 0))
     with pytest.raises(FileError, match="goes by the name rs2 like"):
         uwa.pairs(root)
     (root / "rs2.ply").unlink()

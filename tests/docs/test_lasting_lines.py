@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 from tests.support.snippets import BENCH, GET, VIEW, environment, lines_in_text, lines_of_shell
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 from typer.testing import CliRunner
 
 import graphreg
@@ -57,7 +57,7 @@ def test_there_are_lines_of_each_kind() -> None:
 def test_a_viewer_shows_a_page_until_ctrl_c(line: str, tmp_path: Path) -> None:
     words = shlex.split(line)
     scans = words[2:4]
-    for name, points in zip(scans, (scanned("hare")[::2], scanned("hare")[1::2]), strict=True):
+    for name, points in zip(scans, (small_scan("hare")[::2], small_scan("hare")[1::2]), strict=True):
         if name.endswith(".laz"):
             pytest.importorskip("laspy")
         graphreg.write(tmp_path / name, points)
@@ -105,7 +105,7 @@ def shop(tmp_path: Path) -> Iterator[str]:
     data = held / "bunny" / "data"
     data.mkdir(parents=True)
     for name in ("bun000", "bun045"):
-        graphreg.write(data / f"{name}.ply", scanned("hare"))
+        graphreg.write(data / f"{name}.ply", small_scan("hare"))
     (data / "bun.conf").write_text("bmesh bun000.ply 0 0 0 0 0 0 1\nbmesh bun045.ply 0 0 0 0 0 0 1\n")
     with tarfile.open(held / DATASETS["stanford_bunny"].archives[0].name, "w:gz") as archive:
         archive.add(held / "bunny", "bunny")
@@ -129,7 +129,7 @@ def test_what_is_downloaded_can_be_loaded(line: str, shop: str, tmp_path: Path) 
         out, err = running.communicate(timeout=600)
     assert running.returncode == 0, out + err
     folder = tmp_path / words[words.index("--folder") + 1]
-    assert [len(scan.read()) for scan in stanford.scans(folder / "stanford_bunny")] == [len(scanned("hare"))] * 2
+    assert [len(scan.read()) for scan in stanford.scans(folder / "stanford_bunny")] == [len(small_scan("hare"))] * 2
 
 
 # -------------------------------------------------------------------------------------------------------- measuring

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.snippets import LASTING, PAGES, PYTHON, Block, blocks, environment, lines_of_shell
-from tests.support.strategies import scanned_twice
+from tests.support.strategies import small_pair
 
 import graphreg
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -56,7 +56,7 @@ def motion() -> np.ndarray:
 
 
 def scans() -> tuple[np.ndarray, np.ndarray]:
-    pair = scanned_twice("dragon")
+    pair = small_pair("dragon")
     return transform(inverse(motion()) @ pair.T_target_source, pair.source), pair.target
 
 

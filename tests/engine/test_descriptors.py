@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, make_cloud, make_motion, seeds
+from tests.support.strategies import Floats, random_cloud, random_transform, seeds
 
 import graphreg._core as _core
 from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences, orient_outward
@@ -19,7 +19,7 @@ from graphreg.poses import transform
 
 def made(kind: str, count: int, seed: int) -> tuple[Floats, Floats]:
     """A cloud of a few cells in size, with unit normals in any direction."""
-    points = make_cloud(kind, count, seed)
+    points = random_cloud(kind, count, seed)
     normals = np.random.default_rng(seed).normal(size=points.shape)
     return points / np.ptp(points) * 12, normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
@@ -50,7 +50,7 @@ def test_a_point_alone_has_a_signature_of_zeros() -> None:
 @given(seeds, st.sampled_from([0.0, 10.0, 1e5]))
 def test_no_rigid_motion_changes_it(seed: int, distance: float) -> None:
     points, normals = made("surface", 200, 7)
-    motion = make_motion(seed, distance)
+    motion = random_transform(seed, distance)
     here = _core.descriptors(points, normals, 4.0, 1)
     there = _core.descriptors(transform(motion, points), normals @ motion[:3, :3].T, 4.0, 1)
     assert np.abs(here.astype(int) - there).max() <= 1
@@ -107,9 +107,9 @@ def test_outward_is_away_from_the_middle() -> None:
 
 def test_most_places_of_a_turned_copy_look_like_themselves() -> None:
     """In whole cells, so that both are cut alike up to rounding."""
-    points = make_cloud("surface", 4000, 5)
+    points = random_cloud("surface", 4000, 5)
     surface = orient_outward(fit_surfels(points, 0.05))
-    turn = make_motion(9, 3.0)
+    turn = random_transform(9, 3.0)
     moved = replace(surface, points=transform(turn, surface.points), normals=surface.normals @ turn[:3, :3].T)
     i, j = mutual_correspondences(compute_descriptors(surface), compute_descriptors(moved))
     assert len(i) > 0.99 * len(surface)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, make_cloud, make_motion, seeds
+from tests.support.strategies import Floats, random_cloud, random_transform, seeds
 
 import graphreg._core as _core
 from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences, orient_outward
@@ -51,7 +51,7 @@ def some_matches(seed: int, good: int, bad: int, motion: Floats) -> tuple[Floats
 @given(seeds, st.integers(0, 30), st.integers(0, 60))
 def test_hypotheses_have_the_support_that_numpy_counts(seed: int, good: int, bad: int) -> None:
     """Each proposal is the best of those left, where no match of an earlier one may propose again."""
-    of_matches = some_matches(seed, good, bad, make_motion(seed, 10.0))
+    of_matches = some_matches(seed, good, bad, random_transform(seed, 10.0))
     agree = twins.compatible(*of_matches, TOLERANCE)
     np.fill_diagonal(agree, False)
     shared = np.where(agree, agree.astype(int) @ agree + 2, 0)
@@ -83,7 +83,7 @@ def with_normals(x: Floats, n: Floats, y: Floats, m: Floats) -> Floats:
 
 @given(seeds)
 def test_matches_that_agree_propose_their_motion(seed: int) -> None:
-    truth = make_motion(seed, 10.0)
+    truth = random_transform(seed, 10.0)
     of_matches = some_matches(seed, 40, 0, truth)
     motions, support = _core.hypotheses(*of_matches, TOLERANCE, 64, ANY, 1)
     assert (np.diff(support) <= 0).all()
@@ -122,7 +122,7 @@ def near_to(surface: Surfels, seed: int, spread: float, count: int = 1500) -> Fl
 
 @pytest.mark.parametrize("kind", ["surface", "box", "blob"])
 def test_the_field_names_the_nearest_almost_always(kind: str) -> None:
-    surface = fit_surfels(make_cloud(kind, 4000, 0), 0.12)
+    surface = fit_surfels(random_cloud(kind, 4000, 0), 0.12)
     places = near_to(surface, 1, 0.7)
     found = surface.grid.nearest(places, np.inf, 1)
     order, squared = twins.nearest(surface.points, places, 1)
@@ -156,7 +156,7 @@ def test_a_long_thin_surface_that_lies_askew_has_a_field() -> None:
 def test_scores_are_those_of_numpy(seed: int, reach: float) -> None:
     target, source = hilly(), hilly(draw=1)
     near = pose(rotation_from_vector(np.random.default_rng(seed).normal(size=3) * 0.1), np.zeros(3))
-    motions = np.array([np.eye(4), near, make_motion(seed, 10.0), make_motion(seed, 1e6)])
+    motions = np.array([np.eye(4), near, random_transform(seed, 10.0), random_transform(seed, 1e6)])
     found = target.grid.score(motions, source.points, source.normals, reach, 1)
     for motion, score in zip(motions, found, strict=True):
         moved, turned = transform(motion, source.points), source.normals @ motion[:3, :3].T
@@ -244,7 +244,7 @@ def test_weights_say_who_is_listened_to() -> None:
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
     target, source = hilly(), hilly(draw=1)
-    motions = np.array([make_motion(seed, 5.0) for seed in range(7)])
+    motions = np.array([random_transform(seed, 5.0) for seed in range(7)])
     of_matches = some_matches(3, 100, 200, motions[0])
 
     def everything(threads: int) -> list[bytes]:
@@ -272,7 +272,7 @@ def moved_by(surface: Surfels, motion: Floats) -> Surfels:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_search_finds_the_pose_from_anywhere(seed: int) -> None:
     target, source = hilly(), hilly(draw=1)
-    truth = make_motion(seed, 30.0)
+    truth = random_transform(seed, 30.0)
     moved = moved_by(source, inverse(truth))
     found = find_candidates(moved, target, (compute_descriptors(moved), compute_descriptors(target)), ANY)
     assert rmsd(found.poses[0], truth, moved.points) < 0.2
@@ -308,7 +308,7 @@ def test_the_population_rests_near_the_truth_from_one_of_its_turns() -> None:
     directions = unit(rng, 6000)
     directions[:, 2] += 0.4 * directions[:, 0] ** 2
     surface = fit_surfels(directions * [1.0, 0.6, 0.35], 0.06)
-    truth = make_motion(3, 10.0)
+    truth = random_transform(3, 10.0)
     poses = coulomb_proposals(moved_by(surface, inverse(truth)), surface)
     assert poses.shape == (24, 4, 4)
     assert min(angular_error(motion, truth) for motion in poses) < 5

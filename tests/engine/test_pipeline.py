@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.strategies import Floats, make_motion, scanned, scanned_twice
+from tests.support.strategies import Floats, random_transform, small_pair, small_scan
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -29,10 +29,10 @@ def off_by(found: graphreg.Result, truth: Floats, source: Floats) -> float:
 
 @pytest.mark.parametrize("name", [*BODIES, "room", "street"])
 def test_exact_copies_are_laid_on_each_other(name: str) -> None:
-    body = scanned(name)
+    body = small_scan(name)
     size = np.ptp(body, axis=0).max()
     for seed in range(3):
-        motion = make_motion(seed, size)
+        motion = random_transform(seed, size)
         source = transform(inverse(motion), body)
         found = graphreg.register(source, body)
         assert rmsd(found.transformation, motion, source) < 1e-6 * size
@@ -42,9 +42,9 @@ def test_exact_copies_are_laid_on_each_other(name: str) -> None:
 @pytest.mark.parametrize("name", [*BODIES, "room"])
 def test_two_scans_are_registered_from_any_pose(name: str) -> None:
     """Noise of the scanner is well below a cell, and thousands of pieces average it: a tenth of a cell is left."""
-    pair = scanned_twice(name)
+    pair = small_pair(name)
     for seed in range(12):
-        motion = make_motion(seed, np.ptp(pair.target))
+        motion = random_transform(seed, np.ptp(pair.target))
         source = transform(inverse(motion), pair.source)
         found = graphreg.register(source, pair.target)
         assert off_by(found, pair.T_target_source @ motion, source) < 0.1
@@ -55,8 +55,8 @@ def test_two_scans_are_registered_from_any_pose(name: str) -> None:
 @pytest.mark.parametrize("ratio", [0.5, 1.5])
 @pytest.mark.parametrize("kind", ["gaussian", "uniform"])
 def test_outliers_are_borne(name: str, ratio: float, kind: str) -> None:
-    pair = scanned_twice(name)
-    motion = make_motion(4, 1.0)
+    pair = small_pair(name)
+    motion = random_transform(4, 1.0)
     source, target = (
         synthetic.add_outliers(points, ratio, kind, seed)[0] for seed, points in enumerate((pair.source, pair.target))
     )
@@ -69,11 +69,11 @@ def test_outliers_are_borne(name: str, ratio: float, kind: str) -> None:
 @pytest.mark.parametrize("name", ["dragon", "casting", "room", "street"])
 def test_moving_both_moves_the_answer_with_them(name: str) -> None:
     """Registered or not: by as much as coordinates are rounded."""
-    pair = scanned_twice(name)
+    pair = small_pair(name)
     size = np.ptp(pair.target, axis=0).max()
     here = graphreg.register(pair.source, pair.target)
     for seed, distance in ((1, 0.0), (2, size), (3, 1e6)):
-        along = make_motion(seed, distance)
+        along = random_transform(seed, distance)
         there = graphreg.register(transform(along, pair.source), transform(along, pair.target))
         # At 10^6 by 10^-10, which for bodies of 0.1 is 10^-9 of the size, and moves some points to the next cell.
         allowed = 1e-9 * size if distance < 1e6 else 1e-6 * size
@@ -83,7 +83,7 @@ def test_moving_both_moves_the_answer_with_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hare", "room"])
 def test_the_unit_does_not_matter(name: str) -> None:
-    pair = scanned_twice(name)
+    pair = small_pair(name)
     here = graphreg.register(pair.source, pair.target)
     for unit in (1000.0, 1e-3, 1024.0):
         there = graphreg.register(pair.source * unit, pair.target * unit)
@@ -98,15 +98,15 @@ def test_the_unit_does_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", BODIES)
 def test_swapped_clouds_give_the_inverse(name: str) -> None:
-    pair = scanned_twice(name)
+    pair = small_pair(name)
     there, back = graphreg.register(pair.source, pair.target), graphreg.register(pair.target, pair.source)
     assert off_by(there, inverse(back.transformation), pair.source) < 0.1
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    source, _ = synthetic.add_outliers(scanned_twice("dragon").source, 0.5, "gaussian", 0)
-    target = scanned_twice("dragon").target
-    init = make_motion(0, 0.1)
+    source, _ = synthetic.add_outliers(small_pair("dragon").source, 0.5, "gaussian", 0)
+    target = small_pair("dragon").target
+    init = random_transform(0, 0.1)
     for settings in ({}, {"points": 4000, "seed": 3}, {"init": init}, {"dof": "rz x y z"}, {"voxel": 0.002}):
         one, two, five = (graphreg.register(source, target, threads=threads, **settings) for threads in (1, 2, 5))
         for other in (two, five):
@@ -117,7 +117,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 
 
 def test_what_the_result_tells_of_the_search() -> None:
-    pair = scanned_twice("hand")
+    pair = small_pair("hand")
     found = graphreg.register(pair.source, pair.target)
     assert found.hypotheses >= 1
     assert [step.energy for step in found.history] == [-found.scores[0]] * 2
@@ -136,7 +136,7 @@ def along_a_street() -> synthetic.Pair:
 def test_where_most_points_lie_near_the_scanner_a_second_look_tells_places_apart() -> None:
     pair = along_a_street()
     for seed in range(2):
-        motion = make_motion(seed, 5.0)
+        motion = random_transform(seed, 5.0)
         source = transform(inverse(motion), pair.source)
         found = graphreg.register(source, pair.target)
         assert found.success
@@ -145,7 +145,7 @@ def test_where_most_points_lie_near_the_scanner_a_second_look_tells_places_apart
 
 
 def test_there_is_no_second_look_at_clouds_that_are_even() -> None:
-    here, there = scanned("hare"), scanned("casting")
+    here, there = small_scan("hare"), small_scan("casting")
     found = graphreg.register(here, there)
     assert not found.success
     assert len(found.history) == 2
@@ -159,7 +159,7 @@ def test_a_callback_that_stops_is_not_asked_again() -> None:
 
 
 def test_a_callback_stops_before_the_fine_refinement() -> None:
-    pair = scanned_twice("hand")
+    pair = small_pair("hand")
 
     def stop(_: Iteration) -> bool:
         return True
@@ -173,12 +173,12 @@ def test_a_callback_stops_before_the_fine_refinement() -> None:
 @pytest.mark.parametrize("name", [*BODIES, "room"])
 def test_a_pose_that_is_given_is_refined(name: str) -> None:
     """The scans show different parts, so that their own frames differ; what counts is the pose that was given."""
-    pair = scanned_twice(name)
+    pair = small_pair(name)
     centre = pair.target.mean(axis=0)
     for seed in range(3):
         direction = np.random.default_rng(seed).normal(size=3)
         off = about(centre, np.radians(4) * direction / np.linalg.norm(direction))
-        motion = make_motion(seed, 1.0)
+        motion = random_transform(seed, 1.0)
         source, truth = transform(inverse(motion), pair.source), pair.T_target_source @ motion
         found = graphreg.register(source, pair.target, init=off @ truth)
         assert off_by(found, truth, source) < 0.1
@@ -188,7 +188,7 @@ def test_a_pose_that_is_given_is_refined(name: str) -> None:
 
 
 def test_a_wrong_pose_that_is_given_is_not_replaced_by_a_search() -> None:
-    pair = scanned_twice("casting")
+    pair = small_pair("casting")
     wrong = about(pair.target.mean(axis=0), [0.0, 1.6, 0.0]) @ pair.T_target_source
     found = graphreg.register(pair.source, pair.target, init=wrong)
     assert angular_error(found.transformation, pair.T_target_source) > 10
@@ -202,7 +202,7 @@ def test_a_pose_that_is_given_is_kept_where_the_surfaces_leave_it_open() -> None
         source, target = (
             np.where(rng.random((5000, 1)) < 0.5, [1.0, 0, 1], [0, 1.0, 1]) * rng.random((5000, 3)) for _ in range(2)
         )
-        init = make_motion(seed, 2.0)
+        init = random_transform(seed, 2.0)
         found = graphreg.register(source, transform(init, target), init=init)
         # It may slide along the edge, but by no more than the widest weights reach.
         assert angular_error(found.transformation, init) < 1
@@ -212,7 +212,7 @@ def test_a_pose_that_is_given_is_kept_where_the_surfaces_leave_it_open() -> None
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
 def test_level_scans_turn_about_z_only(offset: float, given: bool) -> None:
-    pair = scanned_twice("casting")
+    pair = small_pair("casting")
     place = np.array([offset, -offset, offset / 2])
     target = pair.target + place
     for angle in (0.0, 2.5, -1.0):
@@ -244,9 +244,9 @@ def test_shifts_that_are_not_free_stay_at_0(
     dof: tuple[str, ...], turn: list[float], shift: list[float], given: bool, offset: float
 ) -> None:
     """A turn about the origin of the target's frame, then a shift."""
-    pair = scanned_twice("casting")
+    pair = small_pair("casting")
     place = np.array([offset, -offset, offset / 2])
-    init = make_motion(5, 1.0) if given else np.eye(4)
+    init = random_transform(5, 1.0) if given else np.eye(4)
     # What is to be refined is within the reach of a few cells, also at the end of a long lever.
     part = 0.01 / (1 + offset) if given else 1.0
     motion = pose(rotation_from_vector(part * np.array(turn)), part * np.array(shift)) @ init
@@ -268,7 +268,7 @@ def test_shifts_that_are_not_free_stay_at_0(
 
 def test_weights_say_which_points_to_follow() -> None:
     """Half of the points are noisy: where they hardly count, the pose is nearer to the one without them."""
-    pair = scanned_twice("hare")
+    pair = small_pair("hare")
     voxel = graphreg.register(pair.source, pair.target).settings["voxel"]
     # Without the rule for outliers, which would drop most of the noisy ones.
     settings = {"voxel": voxel, "alpha": 1e6}
@@ -286,7 +286,7 @@ def test_weights_say_which_points_to_follow() -> None:
 
 
 def test_only_the_ratios_of_weights_count() -> None:
-    pair = scanned_twice("hand")
+    pair = small_pair("hand")
     plain = graphreg.register(pair.source, pair.target)
     alike = graphreg.register(pair.source, pair.target, weights=np.full(len(pair.source), 7.0))
     assert alike.transformation.tobytes() == plain.transformation.tobytes()
@@ -300,7 +300,7 @@ def test_only_the_ratios_of_weights_count() -> None:
     [(0.0, "positive"), (-1.0, "positive"), (np.nan, "positive"), (1e-20, "differ by a factor of at most")],
 )
 def test_weights_that_cannot_be_used(weights: float, told: str) -> None:
-    body = scanned("hare")
+    body = small_scan("hare")
     values = np.ones(len(body))
     values[5] = weights
     with pytest.raises(graphreg.InputError, match=f"^weights: expected .*{told}"):
@@ -308,7 +308,7 @@ def test_weights_that_cannot_be_used(weights: float, told: str) -> None:
 
 
 def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
-    pair = scanned_twice("hand")
+    pair = small_pair("hand")
     rng = np.random.default_rng(0)
     weights = rng.uniform(1, 2, len(pair.source))
     where = np.sort(rng.integers(0, len(pair.source), 500))
@@ -331,9 +331,9 @@ def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
 )
 def test_clouds_without_enough_points_are_refused(points: Floats, told: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{told}"):
-        graphreg.register(points, scanned("hare"))
+        graphreg.register(points, small_scan("hare"))
     with pytest.raises(graphreg.InputError, match=f"^{told.replace('source', 'target')}"):
-        graphreg.register(scanned("hare"), points)
+        graphreg.register(small_scan("hare"), points)
 
 
 def spoilt(points: Floats) -> dict[str, tuple[Floats, Floats]]:
@@ -357,7 +357,7 @@ def spoilt(points: Floats) -> dict[str, tuple[Floats, Floats]]:
 @pytest.mark.parametrize("name", spoilt(np.zeros((6000, 3))))
 def test_clouds_that_say_nothing_are_not_registered(name: str) -> None:
     try:
-        found = graphreg.register(*spoilt(scanned("hare"))[name])
+        found = graphreg.register(*spoilt(small_scan("hare"))[name])
     except graphreg.InputError as problem:
         assert str(problem).startswith(("source: ", "target: "))  # noqa: PT017 - either end is right
     else:
@@ -369,13 +369,13 @@ def test_clouds_that_say_nothing_are_not_registered(name: str) -> None:
 
 
 def test_a_single_stray_far_away_does_no_harm() -> None:
-    body = scanned("hare")
+    body = small_scan("hare")
     assert graphreg.register(np.vstack([body, [[1e6, 0, 0]]]), body).success
 
 
 def test_scans_in_a_grid_of_the_country() -> None:
     """Coordinates of 10^7: there a tenth of a millimetre is 10^-11."""
-    pair = scanned_twice("room")
+    pair = small_pair("room")
     far = np.array([4e6, 1e7, 300.0])
     found = graphreg.register(pair.source + far, pair.target)
     assert found.success
@@ -384,7 +384,7 @@ def test_scans_in_a_grid_of_the_country() -> None:
 
 @pytest.mark.parametrize("voxel", [1e-6, 1e-4, 0.01, 1.0, 1e9, 1e300])
 def test_any_voxel_gives_an_answer(voxel: float) -> None:
-    pair = scanned_twice("hare")
+    pair = small_pair("hare")
     found = graphreg.register(pair.source, pair.target, voxel=voxel)
     assert found.settings["voxel"] == voxel
     assert np.isfinite(found.transformation).all()
@@ -395,7 +395,7 @@ def test_any_voxel_gives_an_answer(voxel: float) -> None:
 @pytest.mark.parametrize("voxel", [1e-8, 1e-300])
 def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
     with pytest.raises(graphreg.InputError, match="^voxel: .* would cut the cloud's extent"):
-        graphreg.register(scanned("hare"), scanned("hare"), voxel=voxel)
+        graphreg.register(small_scan("hare"), small_scan("hare"), voxel=voxel)
 
 
 @pytest.mark.parametrize(
@@ -417,4 +417,4 @@ def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
 )
 def test_settings_that_cannot_be_used(settings: dict[str, object], told: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{told}"):
-        graphreg.register(scanned("hare"), scanned("hare"), **settings)
+        graphreg.register(small_scan("hare"), small_scan("hare"), **settings)

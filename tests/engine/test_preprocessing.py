@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.spatial import cKDTree
-from tests.support.strategies import Floats, make_cloud, make_motion, scanned_twice, seeds
+from tests.support.strategies import Floats, random_cloud, random_transform, seeds, small_pair
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -37,7 +37,7 @@ def seen(
 
 @pytest.fixture(scope="module")
 def pair() -> synthetic.Pair:
-    return scanned_twice("casting")
+    return small_pair("casting")
 
 
 def test_views_hold_nothing_alive_that_holds_them(pair: synthetic.Pair) -> None:
@@ -110,13 +110,13 @@ def test_a_point_that_is_far_off_is_left_out_with_its_weight(pair: synthetic.Pai
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        (np.repeat(make_cloud("blob", 5, 0), 20, axis=0), "source: holds 5 different points"),
+        (np.repeat(random_cloud("blob", 5, 0), 20, axis=0), "source: holds 5 different points"),
         (np.zeros((100, 3)), "source: holds 1 different points"),
     ],
 )
 def test_too_few_points(points: Floats, told: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{told}"):
-        seen(points, make_cloud("box", 300, 1))
+        seen(points, random_cloud("box", 300, 1))
 
 
 def test_views_share_their_cells_and_are_seen_in_frames_of_their_own(pair: synthetic.Pair) -> None:
@@ -136,7 +136,7 @@ def test_views_share_their_cells_and_are_seen_in_frames_of_their_own(pair: synth
 
 @pytest.mark.parametrize("distance", [0.0, 100.0])
 def test_a_view_is_the_same_wherever_the_cloud_lies(pair: synthetic.Pair, distance: float) -> None:
-    motion = make_motion(3, distance)
+    motion = random_transform(3, distance)
     here, _ = seen(pair.source, pair.target)
     there, _ = seen(transform(motion, pair.source), pair.target)
     assert there.cell == pytest.approx(here.cell, rel=1e-9)
@@ -179,9 +179,9 @@ def test_clouds_like_each_other_are_cut_into_the_same_cells(pair: synthetic.Pair
 
 @given(seeds)
 def test_motions_go_from_cells_to_the_users_frame_and_back(seed: int) -> None:
-    points = make_cloud("box", 300, 1)
+    points = random_cloud("box", 300, 1)
     x, y = seen(points * 7 + 3, points * 5 - 40)
-    motion = make_motion(seed, 20.0)
+    motion = random_transform(seed, 20.0)
     between = to_pyramid_frames(motion, x, y)
     np.testing.assert_allclose(to_cloud_frames(between, x, y), motion, atol=1e-9)
     # A point of the source, moved either way.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, make_cloud, make_motion, seeds
+from tests.support.strategies import Floats, clouds, random_cloud, random_transform, seeds
 
 import graphreg
 import graphreg._core as _core
@@ -120,7 +120,7 @@ def test_pieces_come_as_near_to_the_surface_as_there_is_noise(noise: float) -> N
 
 
 def test_of_chosen_cells_the_surface_is_as_if_there_were_no_others() -> None:
-    points = make_cloud("surface", 4000, 3)
+    points = random_cloud("surface", 4000, 3)
     cells = voxel_moments(points, 0.1)
     chosen = np.random.default_rng(0).random(len(cells.means)) < 0.8
     surface = cells.surface(chosen)
@@ -137,7 +137,7 @@ def test_of_chosen_cells_the_surface_is_as_if_there_were_no_others() -> None:
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    points = make_cloud("surface", 20_000, 3)
+    points = random_cloud("surface", 20_000, 3)
     weights = weights_for(points, 0)
 
     def parts(threads: int) -> list[bytes]:
@@ -149,7 +149,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 
 
 def test_weights_are_how_often_a_point_counts() -> None:
-    points = make_cloud("box", 500, 1)
+    points = random_cloud("box", 500, 1)
     times = np.random.default_rng(0).integers(1, 4, len(points))
     weighted, repeated = (
         fit_surfels(points, 0.3, times.astype(float)),
@@ -163,7 +163,7 @@ def test_weights_are_how_often_a_point_counts() -> None:
 def test_normals_of_a_plane() -> None:
     rng = np.random.default_rng(0)
     flat = np.column_stack([rng.uniform(-1, 1, (4000, 2)), np.zeros(4000)])
-    motion = make_motion(4, 10.0)
+    motion = random_transform(4, 10.0)
     surface = fit_surfels(transform(motion, flat), 0.07)
     np.testing.assert_allclose(np.abs(surface.normals @ motion[:3, 2]), 1, atol=1e-12)
     assert surface.spread.max() < 1e-6
@@ -192,7 +192,7 @@ def test_the_side_that_gives_so_many_cells(kind: str) -> None:
 
     Turned, since a face that lies along a border between cells fills those on both sides.
     """
-    points = transform(make_motion(2, 0.0), make_cloud(kind, 12_000, 0))
+    points = transform(random_transform(2, 0.0), random_cloud(kind, 12_000, 0))
     for wanted, side in zip((300, 600, 1200), voxel_sizes_for(points, 300, 600, 1200), strict=True):
         assert 0.8 < len(fit_surfels(points, side)) / wanted < 1.25
 
@@ -208,5 +208,5 @@ def test_each_point_once(points: Floats, repeated: list[int]) -> None:
 
 def test_cells_too_small_to_be_counted() -> None:
     with pytest.raises(graphreg.InputError, match="^voxel: 1e-09 would cut the cloud's extent of .* a larger one"):
-        fit_surfels(make_cloud("box", 100, 0), 1e-9)
-    assert isinstance(fit_surfels(make_cloud("box", 100, 0), 1e9), Surfels)
+        fit_surfels(random_cloud("box", 100, 0), 1e-9)
+    assert isinstance(fit_surfels(random_cloud("box", 100, 0), 1e9), Surfels)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.support.strategies import Floats, make_motion, scanned, scanned_twice
+from tests.support.strategies import Floats, random_transform, small_pair, small_scan
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -20,7 +20,7 @@ from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 COUNT = 6000
 NOISE = 0.003
-MOVED = make_motion(3, 2.0)
+MOVED = random_transform(3, 2.0)
 
 
 def outcome(source: Floats, target: Floats, motion: Floats) -> Outcome:
@@ -29,12 +29,12 @@ def outcome(source: Floats, target: Floats, motion: Floats) -> Outcome:
 
 @pytest.fixture(scope="module")
 def hare() -> Floats:
-    return scanned("hare")
+    return small_scan("hare")
 
 
 @pytest.fixture(scope="module")
 def pair() -> synthetic.Pair:
-    return scanned_twice("casting")
+    return small_pair("casting")
 
 
 def plane(rng: np.random.Generator) -> Floats:
@@ -158,7 +158,7 @@ def test_a_sphere_can_turn_about_any_axis(noise: float) -> None:
 
 @pytest.mark.parametrize("name", synthetic.bodies())
 def test_bodies_are_determined(name: str) -> None:
-    scans = scanned_twice(name)
+    scans = small_pair(name)
     result = graphreg.register(scans.source, scans.target)
     assert result.undetermined == ()
     assert result.success
@@ -168,7 +168,7 @@ def test_bodies_are_determined(name: str) -> None:
     ("name", "other"), [("hare", "casting"), ("casting", "dragon"), ("hand", "hare"), ("room", "hand")]
 )
 def test_different_bodies_are_told_apart(name: str, other: str) -> None:
-    clouds = [scanned(each) for each in (name, other)]
+    clouds = [small_scan(each) for each in (name, other)]
     # Of one size, so that this does not tell them apart.
     result = graphreg.register(*(cloud / np.ptp(cloud, axis=0).max() for cloud in clouds))
     assert not result.success
@@ -178,7 +178,7 @@ def test_different_bodies_are_told_apart(name: str, other: str) -> None:
 @pytest.mark.parametrize("name", synthetic.bodies())
 @pytest.mark.parametrize("axis", [0, 1])
 def test_halves_without_overlap_are_told(name: str, axis: int) -> None:
-    points = scanned(name)
+    points = small_scan(name)
     middle = np.median(points[:, axis])
     result = graphreg.register(points[points[:, axis] < middle], points[points[:, axis] > middle])
     assert not result.success
@@ -200,7 +200,7 @@ def test_covariance_is_symmetric_positive_definite_and_has_the_unit(pair: synthe
 
 def test_covariance_and_centre_are_in_the_targets_frame(pair: synthetic.Pair) -> None:
     here = graphreg.register(pair.source, pair.target)
-    for moved_source in (np.eye(4), make_motion(8, 1.0)):
+    for moved_source in (np.eye(4), random_transform(8, 1.0)):
         moved = graphreg.register(transform(moved_source, pair.source), transform(MOVED, pair.target))
         np.testing.assert_allclose(moved.centre, transform(MOVED, here.centre[None])[0], atol=1e-9)
         turn = np.kron(np.eye(2), MOVED[:3, :3])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import clouds, make_cloud, make_motion, seeds
+from tests.support.strategies import clouds, random_cloud, random_transform, seeds
 
 import graphreg
 import graphreg._core as _core
@@ -34,7 +34,7 @@ def test_histograms_agree_with_their_twin(points: np.ndarray, seed: int, reach: 
 @given(clouds, seeds)
 def test_no_rigid_motion_changes_them(points: np.ndarray, seed: int) -> None:
     """But for angles at the edge of a bin, which rounding can push over it."""
-    motion = make_motion(seed, np.ptp(points, axis=0).max())
+    motion = random_transform(seed, np.ptp(points, axis=0).max())
     normals = unit_normals(len(points), seed)
     radius = 0.3 * np.ptp(points, axis=0).max()
     here = graphreg.fpfh(points, radius, normals=normals)
@@ -43,7 +43,7 @@ def test_no_rigid_motion_changes_them(points: np.ndarray, seed: int) -> None:
 
 
 def test_each_histogram_sums_up() -> None:
-    points = make_cloud("surface", 400, 0)
+    points = random_cloud("surface", 400, 0)
     sums = graphreg.fpfh(points).reshape(-1, 3, 11).sum(axis=2)
     crowded = sums.any(axis=1)
     assert crowded.mean() > 0.9
@@ -51,12 +51,12 @@ def test_each_histogram_sums_up() -> None:
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    points = make_cloud("surface", 3000, 0)
+    points = random_cloud("surface", 3000, 0)
     assert len({graphreg.fpfh(points, threads=threads).tobytes() for threads in (1, 2, 5)}) == 1
 
 
 def test_rows_that_are_not_finite_and_points_alone() -> None:
-    points = np.vstack([make_cloud("surface", 100, 0), [[100.0, 0, 0]], [[np.nan, 0, 0]]])
+    points = np.vstack([random_cloud("surface", 100, 0), [[100.0, 0, 0]], [[np.nan, 0, 0]]])
     found = graphreg.fpfh(points, 0.3)
     assert found.shape == (102, 33)
     assert np.isnan(found[101]).all()
@@ -74,7 +74,7 @@ def test_rows_that_are_not_finite_and_points_alone() -> None:
 )
 def test_what_cannot_be_used(settings: dict[str, object], told: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{told}"):
-        graphreg.fpfh(make_cloud("surface", 100, 0), **settings)
+        graphreg.fpfh(random_cloud("surface", 100, 0), **settings)
 
 
 @given(seeds, st.integers(1, 60), st.integers(0, 60), st.sampled_from([1, 7, 33]), st.integers(1, 3))
@@ -94,8 +94,8 @@ def test_mutual_nearest() -> None:
 
 def test_like_triangles_hold_right_matches_rather_than_wrong_ones() -> None:
     rng = np.random.default_rng(0)
-    source = make_cloud("blob", 400, 1)
-    target = transform(make_motion(2, 1.0), source)
+    source = random_cloud("blob", 400, 1)
+    target = transform(random_transform(2, 1.0), source)
     target[200:] = rng.normal(size=(200, 3))
     kept = in_like_triangles(source, target, 0.95, 1000, rng)
     assert kept[:200].mean() > 0.9

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, make_cloud
+from tests.support.strategies import Floats, clouds, random_cloud
 
 import graphreg
 from graphreg.features.graphs import HAAR
@@ -48,7 +48,7 @@ def test_filter_is_the_polynomial_of_the_shift(points: Floats, coefficients: lis
 
 
 def test_haar_filter_removes_a_constant() -> None:
-    graph = graphreg.neighbour_graph(make_cloud("surface", 300, 1))
+    graph = graphreg.neighbour_graph(random_cloud("surface", 300, 1))
     np.testing.assert_allclose(graph.filter(np.full(300, 7.0), HAAR), 0, atol=1e-14)
 
 
@@ -84,7 +84,7 @@ def test_threads_that_are_no_number_of_threads(threads: object) -> None:
 
 
 def test_signals_and_filters_of_the_wrong_shape() -> None:
-    graph = graphreg.neighbour_graph(make_cloud("blob", 40, 0))
+    graph = graphreg.neighbour_graph(random_cloud("blob", 40, 0))
     with pytest.raises(graphreg.InputError, match=r"^signal: expected shape \(40,\)"):
         graph.filter(np.zeros(39))
     with pytest.raises(graphreg.InputError, match="^coefficients"):
@@ -92,7 +92,7 @@ def test_signals_and_filters_of_the_wrong_shape() -> None:
 
 
 def test_a_graph_with_indices_out_of_range_is_refused() -> None:
-    graph = graphreg.neighbour_graph(make_cloud("blob", 40, 0))
+    graph = graphreg.neighbour_graph(random_cloud("blob", 40, 0))
     for wrong in (-1, 40):
         neighbours = graph.neighbours.copy()
         neighbours[7, 3] = wrong
@@ -103,7 +103,7 @@ def test_a_graph_with_indices_out_of_range_is_refused() -> None:
 
 
 def test_a_graph_can_be_pickled() -> None:
-    graph = graphreg.neighbour_graph(make_cloud("blob", 100, 0))
+    graph = graphreg.neighbour_graph(random_cloud("blob", 100, 0))
     again = pickle.loads(pickle.dumps(graph))
     assert np.array_equal(again.neighbours, graph.neighbours)
     assert np.array_equal(again.weights, graph.weights)

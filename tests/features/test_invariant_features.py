@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, make_cloud
+from tests.support.strategies import Floats, clouds, random_cloud
 
 import graphreg
 from graphreg.features.invariant_features import FEATURES, planes_of
@@ -52,7 +52,7 @@ def test_known_surfaces() -> None:
 
 
 def test_normals_turn_towards_the_viewpoint() -> None:
-    points = make_cloud("surface", 500, 1)
+    points = random_cloud("surface", 500, 1)
     normals = graphreg.normals(points, viewpoint=[0, 0, 9])
     assert (normals[:, 2] > 0).mean() > 0.99
     assert np.array_equal(graphreg.normals(points, viewpoint=[0, 0, 9]), normals)
@@ -61,7 +61,7 @@ def test_normals_turn_towards_the_viewpoint() -> None:
 
 
 def test_rows_that_are_not_finite_have_no_features() -> None:
-    points = make_cloud("surface", 100, 1)
+    points = random_cloud("surface", 100, 1)
     gaps = np.insert(points, 50, np.nan, axis=0)
     features = graphreg.invariants(gaps)
     assert np.isnan(features[50]).all()

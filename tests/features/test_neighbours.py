@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.strategies import KINDS, Floats, make_cloud, seeds
+from tests.support.strategies import CLOUD_KINDS, Floats, random_cloud, seeds
 from tests.support.twins import nearest, squared_distances
 
 import graphreg._core as _core
@@ -24,10 +24,10 @@ repeated = st.builds(
     seeds,
 )
 far_apart = st.builds(
-    lambda seed: np.vstack([make_cloud("surface", 200, seed) * 1e-3, make_cloud("blob", 5, seed) * 1e7]),
+    lambda seed: np.vstack([random_cloud("surface", 200, seed) * 1e-3, random_cloud("blob", 5, seed) * 1e7]),
     seeds,
 )
-general = st.builds(make_cloud, st.sampled_from(KINDS), st.integers(30, 700), seeds)
+general = st.builds(random_cloud, st.sampled_from(CLOUD_KINDS), st.integers(30, 700), seeds)
 clouds = st.one_of(general, lattices, repeated, far_apart)
 
 
@@ -60,18 +60,18 @@ def test_within_finds_all_and_no_more(points: Floats, queries: Floats, radius: f
 
 
 def test_large_k() -> None:
-    points = make_cloud("surface", 900, 3)
+    points = random_cloud("surface", 900, 3)
     expected, _ = nearest(points, points, 400, own=True)
     assert np.array_equal(_core.Tree(points, 2).graph(400, 2), expected)
 
 
 def test_order_is_a_permutation() -> None:
-    points = make_cloud("clusters", 1234, 5)
+    points = random_cloud("clusters", 1234, 5)
     assert np.array_equal(np.sort(_core.Tree(points, 2).order()), np.arange(1234))
 
 
 def test_a_tree_keeps_its_own_copy() -> None:
-    points = make_cloud("blob", 100, 1)
+    points = random_cloud("blob", 100, 1)
     tree = _core.Tree(points, 1)
     before = tree.graph(5, 1)
     points[:] = 0
@@ -81,7 +81,7 @@ def test_a_tree_keeps_its_own_copy() -> None:
 @pytest.mark.parametrize("k", [0, -1, 50, 10**6])
 def test_k_out_of_range_is_refused(k: int) -> None:
     with pytest.raises(ValueError, match="k out of range"):
-        _core.Tree(make_cloud("blob", 50, 1), 1).graph(k, 1)
+        _core.Tree(random_cloud("blob", 50, 1), 1).graph(k, 1)
 
 
 def test_an_empty_tree_is_refused() -> None:
@@ -90,5 +90,5 @@ def test_an_empty_tree_is_refused() -> None:
 
 
 def test_no_queries_give_no_answers() -> None:
-    index, squared = _core.Tree(make_cloud("blob", 50, 1), 2).nearest(np.zeros((0, 3)), 3, 2)
+    index, squared = _core.Tree(random_cloud("blob", 50, 1), 2).nearest(np.zeros((0, 3)), 3, 2)
     assert index.shape == squared.shape == (0, 3)

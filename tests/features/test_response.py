@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, make_cloud, seeds
+from tests.support.strategies import Floats, clouds, random_cloud, seeds
 
 import graphreg
 from graphreg.features.response import median_absolute_deviation, within_x84
@@ -54,7 +54,7 @@ def test_x84_passes_over_what_is_not_finite() -> None:
 @pytest.mark.parametrize("alpha", [0, -1, float("nan")])
 def test_alpha_must_be_positive(alpha: float) -> None:
     with pytest.raises(graphreg.InputError, match="^alpha: expected"):
-        graphreg.inliers(make_cloud("blob", 50, 0), alpha)
+        graphreg.inliers(random_cloud("blob", 50, 0), alpha)
 
 
 @given(clouds, st.floats(0.01, 1))
@@ -78,7 +78,7 @@ def test_no_outlier_is_chosen(points: Floats, seed: int) -> None:
 
 
 def test_the_draw_is_in_proportion_to_the_response() -> None:
-    points = make_cloud("surface", 60, 2)
+    points = random_cloud("surface", 60, 2)
     response = graphreg.intensity(points)
     draws = 20_000
     counts = np.zeros(60)
@@ -90,14 +90,14 @@ def test_the_draw_is_in_proportion_to_the_response() -> None:
 
 
 def test_the_same_seed_draws_the_same_points() -> None:
-    points = make_cloud("blob", 500, 2)
+    points = random_cloud("blob", 500, 2)
     first, again, other = (graphreg.resample(points, 0.3, method="proportional", seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_indices_are_those_of_the_callers_rows() -> None:
-    points = make_cloud("surface", 300, 4)
+    points = random_cloud("surface", 300, 4)
     gaps = np.insert(points, [0, 100, 100, 250], np.nan, axis=0)
     rows = np.flatnonzero(np.isfinite(gaps).all(axis=1))
     assert np.array_equal(graphreg.resample(gaps, 0.2), rows[np.unique(graphreg.resample(points, 0.2))])
@@ -110,9 +110,9 @@ def test_indices_are_those_of_the_callers_rows() -> None:
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.01, float("nan")])
 def test_fraction_out_of_range(fraction: float) -> None:
     with pytest.raises(graphreg.InputError, match="^fraction: expected"):
-        graphreg.resample(make_cloud("blob", 50, 0), fraction)
+        graphreg.resample(random_cloud("blob", 50, 0), fraction)
 
 
 def test_unknown_method() -> None:
     with pytest.raises(graphreg.InputError, match="^method: expected 'top' or 'proportional', got 'best'"):
-        graphreg.resample(make_cloud("blob", 50, 0), 0.5, method="best")  # type: ignore[arg-type]
+        graphreg.resample(random_cloud("blob", 50, 0), 0.5, method="best")  # type: ignore[arg-type]

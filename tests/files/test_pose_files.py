@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.strategies import make_motion, motions
+from tests.support.strategies import random_transform, transforms
 
 import graphreg
 from graphreg.files.pose_files import POSE_SUFFIXES
@@ -25,7 +25,7 @@ HALF = "0.7071067811865476"
 
 
 @pytest.mark.parametrize(("suffix", "format"), POSE_SUFFIXES.items())
-@given(several=st.lists(motions, min_size=1, max_size=4))
+@given(several=st.lists(transforms, min_size=1, max_size=4))
 def test_round_trips(suffix: str, format: str, several: list[Floats], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("poses") / f"poses{suffix}"
     given = np.stack(several)
@@ -157,7 +157,7 @@ def test_what_cannot_be_written(tmp_path: Path, name: str, poses: Any, options: 
 
 
 def test_the_format_may_be_said(tmp_path: Path) -> None:
-    motion = make_motion(1, 5.0)
+    motion = random_transform(1, 5.0)
     graphreg.write_poses(tmp_path / "poses.txt", [motion] * 3, format="kitti")
     assert np.loadtxt(tmp_path / "poses.txt").shape == (3, 12)
     assert max(angular_error(back, motion) for back in graphreg.read_poses(tmp_path / "poses.txt")) < 1e-6

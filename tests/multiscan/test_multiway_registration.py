@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tests.support.strategies import Floats, make_motion
+from tests.support.strategies import Floats, random_transform
 
 import graphreg
 from graphreg import InputError, Multiway
@@ -28,7 +28,7 @@ ORDER = (2, 0, 3, 1)
 def views() -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
     """Scans of one body, each in a pose of its own, and the truth x_world = P x_scan."""
     made = list(synthetic.sequence("hare", 4, 40, points=6000))
-    motions = [make_motion(number, 1.0) for number in ORDER]
+    motions = [random_transform(number, 1.0) for number in ORDER]
     scans = tuple(transform(motion, made[n].points) for n, motion in zip(ORDER, motions, strict=True))
     return scans, tuple(made[n].pose @ inverse(motion) for n, motion in zip(ORDER, motions, strict=True))
 
@@ -89,13 +89,13 @@ def test_a_foreign_scan_is_left_out_and_named() -> None:
 
 def test_groups_that_do_not_meet_have_frames_of_their_own() -> None:
     scans, _ = views()
-    elsewhere = transform(make_motion(8, 1.0), stranger())
+    elsewhere = transform(random_transform(8, 1.0), stranger())
     result = graphreg.multiway([scans[0], stranger(), scans[3], elsewhere])
     assert result.groups == ((0, 2), (1, 3))
     assert not result.success
     assert result.left_out == {}
     assert np.array_equal(result.poses[[0, 1]], np.tile(np.eye(4), (2, 1, 1)))
-    assert angular_error(result.poses[3], inverse(make_motion(8, 1.0))) < 0.5
+    assert angular_error(result.poses[3], inverse(random_transform(8, 1.0))) < 0.5
 
 
 def test_scans_far_from_the_origin_lose_nothing() -> None:
@@ -176,7 +176,7 @@ def test_scans_come_to_rest_where_their_surfaces_do() -> None:
 def test_a_scan_with_most_points_on_one_near_thing_is_placed() -> None:
     """From so near a lamp in a room that half of the points lie on it."""
     made = list(synthetic.sequence("room", 4, 12, view=84, points=10000))
-    motions = [make_motion(number, 1.0) for number in range(4)]
+    motions = [random_transform(number, 1.0) for number in range(4)]
     scans = tuple(transform(motion, scan.points) for motion, scan in zip(motions, made, strict=True))
     truth = tuple(scan.pose @ inverse(motion) for motion, scan in zip(motions, made, strict=True))
     assert_placed(graphreg.multiway(scans), (0, 1, 2, 3), scans, truth)

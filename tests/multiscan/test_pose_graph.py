@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.strategies import Floats, make_motion, seeds
+from tests.support.strategies import Floats, random_transform, seeds
 
 from graphreg import FileError, InputError
 from graphreg.files.g2o import read_graph, write_graph
@@ -33,7 +33,7 @@ SIGMA = np.repeat([1e-3, 1e-2], 3)
 def ring(count: int, seed: int = 0, noise: float = 0.0, reach: int = 2) -> tuple[PoseGraph, Floats]:
     """Poses around a circle, each joined to the next `reach` ones, and the truth; the first pose is exact."""
     rng = np.random.default_rng(seed)
-    truth = np.stack([make_motion(seed + n, 0) for n in range(count)])
+    truth = np.stack([random_transform(seed + n, 0) for n in range(count)])
     angle = 2 * np.pi * np.arange(count) / count
     truth[:, :3, 3] = count * np.stack([np.cos(angle), np.sin(angle), 0.1 * rng.normal(size=count)], axis=1)
     targets, steps = np.repeat(np.arange(count), reach), np.tile(np.arange(1, reach + 1), count)
@@ -70,8 +70,8 @@ def test_exact_edges_give_the_exact_poses_from_anywhere_near(seed: int, count: i
 @given(seed=seeds)
 def test_derivatives_are_those_of_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    poses = np.stack([make_motion(seed, 2.0), make_motion(seed + 1, 2.0)])
-    graph = PoseGraph(poses, np.array([[0, 1]]), make_motion(seed + 2, 2.0)[None], np.eye(6)[None])
+    poses = np.stack([random_transform(seed, 2.0), random_transform(seed + 1, 2.0)])
+    graph = PoseGraph(poses, np.array([[0, 1]]), random_transform(seed + 2, 2.0)[None], np.eye(6)[None])
     if np.linalg.norm(residuals(graph)[0, :3]) > 3.0:
         return  # at half a turn the logarithm jumps
     for node, derivative in enumerate(derivatives(graph)):
@@ -89,7 +89,7 @@ def test_a_wrong_edge_is_named_and_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     wrong = rng.choice(len(graph.pairs), 3, replace=False)
     motions = graph.transforms.copy()
-    motions[wrong] = [make_motion(seed + 100 + k, 12.0) for k in range(3)]
+    motions[wrong] = [random_transform(seed + 100 + k, 12.0) for k in range(3)]
     spoilt = replace(graph, transforms=motions)
     trust = rng.permutation(len(graph.pairs)).astype(float)  # a wrong edge may well be part of the tree
     found = optimise(replace(spoilt, poses=spanning_poses(replace(spoilt, poses=truth), trust)))
@@ -112,14 +112,14 @@ def test_a_wrong_edge_is_named_and_does_not_matter(seed: int) -> None:
 def test_edges_that_agree_on_another_place_are_counted(seed: int) -> None:
     """Some edges of a pose say the same wrong thing of it, one more says something else."""
     graph, truth = ring(12, seed, noise=0.3, reach=4)
-    elsewhere = make_motion(seed + 50, 5.0)
+    elsewhere = random_transform(seed + 50, 5.0)
     own = np.flatnonzero((graph.pairs == 5).any(axis=1))
     motions = graph.transforms.copy()
     for edge in own[:3]:
         source, target = graph.pairs[edge]
         motions[edge] = inverse(truth[target]) @ truth[source] @ (elsewhere if source == 5 else np.eye(4))
         motions[edge] = (inverse(elsewhere) if target == 5 else np.eye(4)) @ motions[edge]
-    motions[own[3]] = make_motion(seed + 70, 12.0)
+    motions[own[3]] = random_transform(seed + 70, 12.0)
     spoilt = replace(graph, transforms=motions)
     found = optimise(spoilt)
     assert np.flatnonzero(~found.used).tolist() == sorted(own[:4].tolist())
@@ -145,7 +145,7 @@ def test_a_thousand_poses_in_a_loop() -> None:
 @given(seed=seeds)
 def test_the_frame_of_the_world_does_not_matter(seed: int) -> None:
     graph, _ = ring(6, seed % 1000, noise=1.0)
-    elsewhere = make_motion(seed, 50.0)
+    elsewhere = random_transform(seed, 50.0)
     here, there = optimise(graph), optimise(replace(graph, poses=elsewhere @ graph.poses))
     degrees, distance = worst(there.poses, elsewhere @ here.poses)
     assert degrees < 1e-5
@@ -185,7 +185,7 @@ def test_groups_keep_their_own_first_pose() -> None:
 def test_a_tree_takes_the_edges_of_most_trust() -> None:
     graph, truth = ring(5, 2, reach=1)
     motions = graph.transforms.copy()
-    motions[3] = make_motion(7, 3.0)
+    motions[3] = random_transform(7, 3.0)
     trust = np.ones(5)
     trust[3] = 0.1
     found = spanning_poses(replace(graph, poses=truth, transforms=motions), trust)

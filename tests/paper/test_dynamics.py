@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, make_cloud, make_motion, seeds
+from tests.support.strategies import Floats, clouds, random_cloud, random_transform, seeds
 
 from graphreg.paper.dynamics import Step, centre_of_mass, rigid_step
 from graphreg.poses import transform
@@ -76,7 +76,7 @@ def test_a_flat_body_turns_as_a_wheel(body: Body, speed: float, seed: int) -> No
     points = points * [1, 1, 0]
     arms = points - centre_of_mass(points, mass)
     axle = np.array([0, 0, speed])
-    turned = make_motion(seed, 0)[:3, :3]
+    turned = random_transform(seed, 0)[:3, :3]
     points, axle, forces = points @ turned.T, turned @ axle, mass[:, None] * np.cross(axle, arms) @ turned.T
     step = rigid_step(points, mass, forces)
     shift_off, turn_off = rounding(points, mass, forces)
@@ -150,7 +150,7 @@ def test_the_temperature_scales_angle_and_way(seed: int, angle: float, temperatu
 @given(seeds, st.integers(2, 60), st.integers(1, 60), st.sampled_from([0.3, 1.0, 5.0]))
 def test_falling_pays_for_the_energy(seed: int, sources: int, targets: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
-    points, others = make_cloud("blob", sources, seed), make_cloud("blob", targets, seed + 1) + 3
+    points, others = random_cloud("blob", sources, seed), random_cloud("blob", targets, seed + 1) + 3
     mass, other_mass = rng.uniform(0.1, 2, sources), rng.uniform(0.1, 2, targets)
     none = np.empty((sources, 0)), np.empty((targets, 0))
     felt = twins.pair_forces(points, others, *none, other_mass, False, scale)[0]
@@ -186,7 +186,7 @@ def test_a_heavier_body_under_larger_forces_moves_the_same(body: Body, power: in
 @given(bodies, seeds, st.sampled_from([0.0, 1.0, 100.0]))
 def test_a_moved_body_under_turned_forces_moves_alike(body: Body, seed: int, away: float) -> None:
     points, mass, forces = body
-    motion = make_motion(seed, away * float(np.abs(points).max()))
+    motion = random_transform(seed, away * float(np.abs(points).max()))
     turned = motion[:3, :3]
     moved = transform(motion, points), mass, forces @ turned.T
     step, other = rigid_step(*body), rigid_step(*moved)
@@ -199,7 +199,7 @@ def test_a_moved_body_under_turned_forces_moves_alike(body: Body, seed: int, awa
 @given(bodies, st.floats(0, 2))
 def test_a_turned_body_takes_the_turned_step(body: Body, temperature: float) -> None:
     points, mass, forces = body
-    motion = make_motion(len(points), float(np.abs(points).max()))
+    motion = random_transform(len(points), float(np.abs(points).max()))
     moved = transform(motion, points)
     here = rigid_step(points, mass, forces).motion(centre_of_mass(points, mass), temperature)
     there = rigid_step(moved, mass, forces @ motion[:3, :3].T).motion(centre_of_mass(moved, mass), temperature)

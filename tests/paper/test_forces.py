@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import KINDS, Floats, make_cloud, make_motion, seeds
+from tests.support.strategies import CLOUD_KINDS, Floats, random_cloud, random_transform, seeds
 
 from graphreg.paper.forces import Law, Particles, Pull, pull
 from graphreg.poses import transform
@@ -29,7 +29,7 @@ def make_particles(kind: str, count: int, features: int, seed: int) -> Particles
     """Numbers that single precision holds as they are."""
     rng = np.random.default_rng(seed)
     return Particles(
-        single(make_cloud(kind, count, seed)),
+        single(random_cloud(kind, count, seed)),
         single(rng.uniform(0.1, 3, count)),
         single(rng.uniform(0, 1, (count, features))),
     )
@@ -46,7 +46,7 @@ def make_pair(kind: str, sources: int, targets: int, features: int, seed: int) -
 
 pairs = st.builds(
     make_pair,
-    st.sampled_from(KINDS),
+    st.sampled_from(CLOUD_KINDS),
     st.integers(1, 50),
     st.sampled_from([1, 7, 8, 9, 100]),
     st.sampled_from([0, 1, 2, 4]),
@@ -250,7 +250,7 @@ def test_a_common_shift_without_rounding_changes_no_bit(
 def test_a_common_motion_turns_the_forces_with_it(
     pair: tuple[Particles, Particles], law: Law, scale: float, seed: int, distance: float
 ) -> None:
-    motion = make_motion(seed, distance)
+    motion = random_transform(seed, distance)
     moved = [Particles(single(transform(motion, p.points)), p.mass, p.features) for p in pair]
     found = pull(moved[0], moved[1], law, scale)
     forces, weights, _, _ = twin(*pair, law, scale)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from numpy.typing import NDArray
-from tests.support.strategies import clouds, make_cloud, make_motion, motions
+from tests.support.strategies import clouds, random_cloud, random_transform, transforms
 from tests.support.twins import nearest, planes
 
 import graphreg
@@ -80,19 +80,19 @@ def _relative_scatter(points: Floats, index: NDArray[np.int64], tau: Floats) -> 
     return trace / (K * tau**2)
 
 
-@given(clouds, motions)
+@given(clouds, transforms)
 def test_theorem_1(points: Floats, motion: Floats) -> None:
     assert_theorem_1(points, motion)
 
 
-@given(clouds, motions)
+@given(clouds, transforms)
 def test_theorem_2(points: Floats, motion: Floats) -> None:
     assert_theorem_2(points, motion)
 
 
 def test_far_away_where_float32_would_fail() -> None:
-    points = make_cloud("surface", 2000, 7)
-    motion = make_motion(11, 1e7)
+    points = random_cloud("surface", 2000, 7)
+    motion = random_transform(11, 1e7)
     far = moved(motion, points)
     assert_theorem_1(points, motion)
     assert_theorem_2(points, motion)
@@ -104,7 +104,7 @@ def test_far_away_where_float32_would_fail() -> None:
 
 def test_other_changes_are_seen() -> None:
     """The counter-proof: what is no rigid motion does change both."""
-    points = make_cloud("surface", 500, 3)
+    points = random_cloud("surface", 500, 3)
     stretched = points * [1.0, 1.0, 1.2]
     assert np.median(np.abs(graphreg.intensity(stretched) / graphreg.intensity(points) - 1)) > 1e-3
     assert np.median(np.abs(graphreg.invariants(stretched) - graphreg.invariants(points))[:, 0]) > 1e-4

@@ -107,8 +107,8 @@ def test_3dmatch_takes_the_second_fragment_to_the_first(
     (here / "gt.log").write_text(LOG)
     (pair,) = threedmatch.pairs(tmp_path)
     assert (pair.source.name, pair.target.name) == ("cloud_bin_4.ply", "cloud_bin_0.ply")
-    np.testing.assert_allclose(pair.motion, truths["3dmatch_redkitchen_4_to_0"], atol=1e-7)
-    assert_laid_on(pair.motion, *pair.read(), 0.05)
+    np.testing.assert_allclose(pair.T_target_source, truths["3dmatch_redkitchen_4_to_0"], atol=1e-7)
+    assert_laid_on(pair.T_target_source, *pair.read(), 0.05)
 
 
 def test_eth_scans_with_a_ground_truth(scans: Path, truths: dict[str, np.ndarray], tmp_path: Path) -> None:
@@ -118,4 +118,4 @@ def test_eth_scans_with_a_ground_truth(scans: Path, truths: dict[str, np.ndarray
         truth = truths[f"eth_facade_{source}_to_{target}"]
         np.savetxt(here / "groundtruth" / f"s{source}-s{target}.tfm", truth)
     for pair in eth_tls.pairs(here):
-        assert_laid_on(pair.motion, *pair.read(), 0.2)
+        assert_laid_on(pair.T_target_source, *pair.read(), 0.2)

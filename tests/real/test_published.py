@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.strategies import make_motion
+from tests.support.strategies import random_transform
 
 import graphreg
 from graphreg.bench.pairs import pair_of
@@ -58,7 +58,7 @@ def test_the_lid_finds_its_teapot(scans: Path) -> None:
 @pytest.mark.parametrize("name", ["dragon_24_to_0", "kitti03_1_to_0"])
 def test_moving_both_moves_the_answer_with_them(scans: Path, name: str) -> None:
     pair = pair_of(name, scans)
-    along = make_motion(3, float(np.abs(pair.target).max()))
+    along = random_transform(3, float(np.abs(pair.target).max()))
     moved = transform(along, pair.source), transform(along, pair.target)
     here = graphreg.register(pair.source, pair.target, method="graphreg-paper").transformation
     there = graphreg.register(*moved, method="graphreg-paper").transformation

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.support.strategies import make_motion, seeds
+from tests.support.strategies import random_transform, seeds
 
 import graphreg
 from graphreg.clouds import Floats
@@ -99,7 +99,7 @@ def test_distances_beyond_the_rim_are_to_the_rim() -> None:
 @settings(max_examples=10)
 @given(seeds)
 def test_distances_do_not_depend_on_where_both_lie(seed: int) -> None:
-    motion = make_motion(seed, 1.0)
+    motion = random_transform(seed, 1.0)
     source, target = BODY[::3], BODY[1::3]
     here = distances(sample_of(source, "s"), sample_of(target, "t"), MOVED)
     there = distances(
@@ -114,7 +114,7 @@ def test_distances_do_not_depend_on_where_both_lie(seed: int) -> None:
 @settings(max_examples=20)
 @given(seeds)
 def test_the_standpoint_is_a_rotation(seed: int) -> None:
-    axes = standpoint(sample_of(transform(make_motion(seed, 5.0), BODY), "target"))
+    axes = standpoint(sample_of(transform(random_transform(seed, 5.0), BODY), "target"))
     assert axes @ axes.T == pytest.approx(np.eye(3), abs=1e-12)
     assert np.linalg.det(axes) == pytest.approx(1)
 

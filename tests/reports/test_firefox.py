@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.firefox import Firefox, installed
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 
 import graphreg
 from graphreg.reports import html
@@ -39,7 +39,7 @@ def browser() -> Iterator[Firefox]:
 
 def test_a_report(browser: Firefox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "PICTURE", (140, 56))
-    source, target = scanned("hare")[::3], scanned("hare")[1::3] + 0.05
+    source, target = small_scan("hare")[::3], small_scan("hare")[1::3] + 0.05
     graphreg.report(graphreg.register(source, target, method="icp"), source, target, tmp_path / "report.html")
     browser.open(tmp_path / "report.html")
     browser.settle()

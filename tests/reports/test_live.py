@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 
 import graphreg
 from graphreg.clouds import as_cloud
@@ -32,7 +32,7 @@ SHORT = 0.15
 
 @pytest.fixture(scope="module")
 def clouds() -> tuple[np.ndarray, np.ndarray]:
-    body = scanned("hare")
+    body = small_scan("hare")
     return transform(inverse(MOTION), body[1::2]), body[::2]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.browser import Browser, installed
-from tests.support.strategies import make_motion, scanned
+from tests.support.strategies import random_transform, small_scan
 
 import graphreg
 from graphreg import InputError
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    body = scanned("hare")
-    clouds = [transform(make_motion(number, 0.3), body[number::3]) for number in range(3)]
+    body = small_scan("hare")
+    clouds = [transform(random_transform(number, 0.3), body[number::3]) for number in range(3)]
     report(graphreg.multiway(clouds, names=["first <b>", "second", "third"]), path)
     return path
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.support.browser import Browser, installed
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -31,7 +31,7 @@ Pixels = NDArray[np.uint8]
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Half of a scan laid on the other half, a tenth as many outliers; a long history that ends at the truth."""
-    body = scanned("hare")
+    body = small_scan("hare")
     target, _ = synthetic.add_outliers(body[::2], 0.1, "gaussian", 0)
     source, _ = synthetic.add_outliers(transform(inverse(MOTION), body[1::2]), 0.1, "gaussian", 1)
     found = graphreg.register(source, target, method="graphreg-paper", init=MOTION, max_iterations=40)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.html_pages import Page
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 
 import graphreg
 from graphreg.errors import InputError
@@ -20,8 +20,8 @@ from graphreg.reports import html, scenes
 from graphreg.reports.registration_page import MOST_STEPS
 
 MOTION = pose(rotation_from_vector([0.1, -0.1, 0.15]), [0.02, -0.01, 0.03])
-TARGET = scanned("hare")[::3]
-SOURCE = transform(inverse(MOTION), scanned("hare")[1::3])
+TARGET = small_scan("hare")[::3]
+SOURCE = transform(inverse(MOTION), small_scan("hare")[1::3])
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_the_file_asks_for_nothing_else(tmp_path: Path, result: graphreg.Result)
 
 
 def test_a_failed_registration_has_its_report(tmp_path: Path) -> None:
-    other = scanned("casting")
+    other = small_scan("casting")
     found = graphreg.register(SOURCE, other)
     assert not found.success
     page = written(tmp_path / "report.html", found, SOURCE, other)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.support.browser import Browser, installed
-from tests.support.strategies import scanned
+from tests.support.strategies import small_scan
 
 import graphreg
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -87,7 +87,7 @@ def like(pixels: Pixels, colour: tuple[float, float, float]) -> NDArray[np.bool_
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Shown]:
-    body = scanned("hare")
+    body = small_scan("hare")
     target = body[::2] + FAR
     source = transform(inverse(MOTION), body[1::2]) + FAR
     live = Live(source, target, threads=2)

@@ -1,4 +1,4 @@
-"""Clouds and rigid motions that hypothesis draws, and small scans that several tests look at."""
+"""Hypothesis strategies for point clouds and rigid transforms, and small synthetic scans that several tests share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from graphreg.datasets import synthetic
 
 Floats = NDArray[np.float64]
 
-KINDS = ("blob", "surface", "curve", "clusters", "box")
+CLOUD_KINDS = ("blob", "surface", "curve", "clusters", "box")
+SMALL_SCAN = 6000
 
 
-def make_cloud(kind: str, count: int, seed: int, scale: float = 1.0) -> Floats:
-    """Points about the origin, in general position."""
+def random_cloud(kind: str, count: int, seed: int, scale: float = 1.0) -> Floats:
+    """Sample (count, 3) points about the origin, in general position."""
     rng = np.random.default_rng(seed)
     if kind == "blob":
         points = rng.normal(size=(count, 3))
@@ -35,34 +36,35 @@ def make_cloud(kind: str, count: int, seed: int, scale: float = 1.0) -> Floats:
     return np.asarray(points * scale, np.float64)
 
 
-def make_motion(seed: int, distance: float) -> Floats:
+def random_transform(seed: int, distance: float) -> Floats:
+    """Sample a (4, 4) rigid transform: a uniform rotation, a translation of up to `distance` along each axis."""
     rng = np.random.default_rng(seed)
     rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     rotation *= np.sign(np.linalg.det(rotation))
-    motion = np.eye(4)
-    motion[:3, :3] = rotation
-    motion[:3, 3] = rng.uniform(-1, 1, 3) * distance
-    return motion
+    transform = np.eye(4)
+    transform[:3, :3] = rotation
+    transform[:3, 3] = rng.uniform(-1, 1, 3) * distance
+    return transform
 
 
 seeds = st.integers(0, 2**32 - 1)
 clouds = st.builds(
-    make_cloud,
-    st.sampled_from(KINDS),
+    random_cloud,
+    st.sampled_from(CLOUD_KINDS),
     st.integers(40, 300),
     seeds,
     st.sampled_from([1e-3, 0.1, 1.0, 100.0]),
 )
-motions = st.builds(make_motion, seeds, st.sampled_from([0.0, 1.0, 1e3, 1e7]))
+transforms = st.builds(random_transform, seeds, st.sampled_from([0.0, 1.0, 1e3, 1e7]))
 
 
 @lru_cache
-def scanned(name: str) -> Floats:
-    """A scan of some 6,000 points. Not to be written to."""
-    return synthetic.scan(name, points=6000).points
+def small_scan(name: str) -> Floats:
+    """The points of a synthetic scan, about 6,000. Shared between tests: do not write to it."""
+    return synthetic.scan(name, points=SMALL_SCAN).points
 
 
 @lru_cache
-def scanned_twice(name: str) -> synthetic.Pair:
-    """Two such scans, of bodies from 20 degrees apart. Not to be written to."""
-    return synthetic.pair(name, 20.0 if name in synthetic.bodies() else None, points=6000)
+def small_pair(name: str) -> synthetic.Pair:
+    """Two such scans, of bodies 20 degrees apart. Shared between tests: do not write to them."""
+    return synthetic.pair(name, 20.0 if name in synthetic.bodies() else None, points=SMALL_SCAN)

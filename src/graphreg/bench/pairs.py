@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 from graphreg.bench import pot
 from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
-from graphreg.datasets.contamination import add_noise, add_outliers, thin_outwards
+from graphreg.datasets.contamination import add_noise, add_outliers, thin_by_distance
 from graphreg.errors import FileError, InputError
 from graphreg.files import read
 from graphreg.metrics import angular_error, rmsd
@@ -128,7 +128,7 @@ class Spoiling:
 
     def of(self, points: Floats, seed: int) -> Floats:
         if self.rim < 1:
-            points = thin_outwards(points, self.rim, seed)
+            points = thin_by_distance(points, self.rim, seed)
         if self.noise:
             points = add_noise(points, self.noise, seed)
         return add_outliers(points, self.outliers, "gaussian", seed)[0] if self.outliers else points

@@ -43,7 +43,7 @@ def add_noise(points: Any, sigma_relative: float, seed: int = 0) -> Floats:
     return np.asarray(cloud + rng.normal(size=cloud.shape) * np.ptp(cloud, axis=0) * sigma)
 
 
-def thin_outwards(points: Any, rim: float, seed: int = 0) -> Floats:
+def thin_by_distance(points: Any, rim: float, seed: int = 0) -> Floats:
     """Drop points so that the density falls off from the middle, to a share of `rim` at the farthest point.
 
     The chance to stay falls by equal ratios over equal distances from the centroid.

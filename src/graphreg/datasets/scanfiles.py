@@ -39,13 +39,13 @@ class PairFile:
     """Two scans, not read yet, and the motion between them.
 
     name    unique in what it was loaded with
-    motion  (4, 4): x_target = motion x_source
+    T_target_source  (4, 4): x_target = T x_source
     """
 
     name: str
     source: Path
     target: Path
-    motion: Floats
+    T_target_source: Floats
 
     def read(self) -> tuple[Floats, Floats]:
         """The points of source and target, (N, 3) and (M, 3), each in its own frame."""
