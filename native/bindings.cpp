@@ -26,12 +26,12 @@ NB_MODULE(_core, module) {
     });
     graphreg::bind_alignment(module);
     graphreg::bind_cliques(module);
-    graphreg::bind_features(module);
-    graphreg::bind_mixtures(module);
-    graphreg::bind_neighbours(module);
-    graphreg::bind_pairs(module);
+    graphreg::bind_fpfh(module);
+    graphreg::bind_gaussian_sums(module);
+    graphreg::bind_kd_tree(module);
+    graphreg::bind_pair_forces(module);
     graphreg::bind_parsing(module);
-    graphreg::bind_search(module);
-    graphreg::bind_surfaces(module);
+    graphreg::bind_engine(module);
+    graphreg::bind_local_geometry(module);
     graphreg::bind_voxels(module);
 }

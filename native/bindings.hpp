@@ -59,13 +59,13 @@ auto unlocked(Work&& work) {
 
 void bind_alignment(nb::module_& module);
 void bind_cliques(nb::module_& module);
-void bind_features(nb::module_& module);
-void bind_mixtures(nb::module_& module);
-void bind_neighbours(nb::module_& module);
-void bind_pairs(nb::module_& module);
+void bind_fpfh(nb::module_& module);
+void bind_gaussian_sums(nb::module_& module);
+void bind_kd_tree(nb::module_& module);
+void bind_pair_forces(nb::module_& module);
 void bind_parsing(nb::module_& module);
-void bind_search(nb::module_& module);
-void bind_surfaces(nb::module_& module);
+void bind_engine(nb::module_& module);
+void bind_local_geometry(nb::module_& module);
 void bind_voxels(nb::module_& module);
 
 }  // namespace graphreg

@@ -48,8 +48,8 @@ void bind_alignment(nb::module_& module) {
             unlocked([&] { sum_plane_pairs(pairs, planes, threads, sums.data()); });
             return sums.release();
         },
-        nb::arg("points"), nb::arg("target"), nb::arg("normals"), nb::arg("partner"), nb::arg("rows"), nb::arg("middle"),
-        nb::arg("reach"), nb::arg("threads"));
+        nb::arg("points"), nb::arg("target"), nb::arg("normals"), nb::arg("partner"), nb::arg("rows"), nb::arg("centre"),
+        nb::arg("length_scale"), nb::arg("threads"));
 }
 
 }  // namespace graphreg

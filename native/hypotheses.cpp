@@ -40,41 +40,41 @@ bool compatible(const Matches& matches, std::size_t i, std::size_t j, double tol
            std::abs(a.second * q - b.second * p) <= cosine_tolerance * p * q;
 }
 
-// The motion that carries the source ends of some matches to their target ends, normals included.
-Motion carried(const Matches& matches, const std::vector<std::size_t>& members, double normal_weight,
-               const Freedom& freedom) {
+// The transform that carries the source ends of some matches to their target ends, normals included.
+RigidTransform carried(const Matches& matches, const std::vector<std::size_t>& members, double normal_weight,
+               const DegreesOfFreedom& dof) {
     double x[3] = {}, y[3] = {}, h[9] = {};
     for (const std::size_t i : members)
         for (int a = 0; a < 3; ++a) x[a] += matches.source[3 * i + a], y[a] += matches.target[3 * i + a];
     const auto count = static_cast<double>(members.size());
     for (int a = 0; a < 3; ++a) x[a] /= count, y[a] /= count;
     // What cannot be shifted turns about the pivot.
-    if (!freedom.free[3] && !freedom.free[4] && !freedom.free[5])
-        for (int a = 0; a < 3; ++a) x[a] = y[a] = freedom.pivot[a];
+    if (!dof.free[3] && !dof.free[4] && !dof.free[5])
+        for (int a = 0; a < 3; ++a) x[a] = y[a] = dof.pivot[a];
     for (const std::size_t i : members)
         for (int a = 0; a < 3; ++a)
             for (int b = 0; b < 3; ++b)
                 h[3 * a + b] += (matches.source[3 * i + a] - x[a]) * (matches.target[3 * i + b] - y[b]) +
                                 normal_weight * matches.source_normals[3 * i + a] * matches.target_normals[3 * i + b];
-    Motion motion;
-    const auto& free = freedom.free;
+    RigidTransform transform;
+    const auto& free = dof.free;
     if (free[0] && free[1] && free[2]) {
-        motion = best_rotation(h);
+        transform = best_rotation(h);
     } else {
         for (int a = 0; a < 3; ++a) {
             if (!free[a]) continue;
             const int b = (a + 1) % 3, c = (a + 2) % 3;
             const double angle = std::atan2(h[3 * b + c] - h[3 * c + b], h[3 * b + b] + h[3 * c + c]);
-            motion.r[3 * b + b] = motion.r[3 * c + c] = std::cos(angle);
-            motion.r[3 * c + b] = std::sin(angle);
-            motion.r[3 * b + c] = -std::sin(angle);
+            transform.r[3 * b + b] = transform.r[3 * c + c] = std::cos(angle);
+            transform.r[3 * c + b] = std::sin(angle);
+            transform.r[3 * b + c] = -std::sin(angle);
         }
     }
-    freedom.about_pivot(motion);
-    const auto turned = motion.turned(x);
+    dof.about_pivot(transform);
+    const auto rotated = transform.rotated(x);
     for (int a = 0; a < 3; ++a)
-        if (free[3 + a]) motion.t[a] = y[a] - turned[a];
-    return motion;
+        if (free[3 + a]) transform.t[a] = y[a] - rotated[a];
+    return transform;
 }
 
 // For match i, the compatible match with which it shares the most others.
@@ -93,7 +93,7 @@ void best_partner(const std::uint64_t* bits, std::size_t count, std::size_t word
 }  // namespace
 
 std::vector<Hypothesis> hypotheses(const Matches& matches, double tolerance, std::size_t most,
-                                   const Freedom& freedom, int threads) {
+                                   const DegreesOfFreedom& dof, int threads) {
     const std::size_t count = matches.count, words = (count + 63) / 64;
     std::vector<std::uint64_t> bits(count * words);
     parallel_for(count, 32, threads, [&](std::size_t begin, std::size_t end) {
@@ -120,7 +120,7 @@ std::vector<Hypothesis> hypotheses(const Matches& matches, double tolerance, std
         for (std::size_t k = 0; k < count; ++k)
             if (bits[i * words + k / 64] & bits[j * words + k / 64] & std::uint64_t{1} << (k % 64)) members.push_back(k);
         for (const std::size_t k : members) taken[k] = true;
-        found.push_back({carried(matches, members, tolerance * tolerance, freedom), support[i]});
+        found.push_back({carried(matches, members, tolerance * tolerance, dof), support[i]});
     }
     return found;
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "motions.hpp"
+#include "rigid_transforms.hpp"
 
 namespace graphreg {
 
@@ -17,15 +17,15 @@ struct Matches {
 };
 
 struct Hypothesis {
-    Motion motion;
+    RigidTransform transform;
     std::int32_t support;  // how many matches it was found from
 };
 
-// Two matches are compatible if one rigid motion can carry both: their distances agree within `tolerance`, and so do the
+// Two matches are compatible if one rigid transform can carry both: their distances agree within `tolerance`, and so do the
 // angles of their normals. A pair of compatible matches is supported by all others that are compatible with both. Each
 // match proposes the pair in which it has most support; the best proposal is taken with all that support it, then the
-// best of the remaining ones, up to `most`. The motion may turn about all axes, one or none.
+// best of the remaining ones, up to `most`. The transform may turn about all axes, one or none.
 std::vector<Hypothesis> hypotheses(const Matches& matches, double tolerance, std::size_t most,
-                                   const Freedom& freedom, int threads);
+                                   const DegreesOfFreedom& dof, int threads);
 
 }  // namespace graphreg

@@ -82,7 +82,7 @@ std::vector<Entry> sorted_by_cell(const double* points, std::size_t count, doubl
 
 }  // namespace
 
-Cells voxel_cells(const double* points, std::size_t count, double size, int threads, std::int32_t* order) {
+Cells group_by_voxel(const double* points, std::size_t count, double size, int threads, std::int32_t* order) {
     const std::vector<Entry> entries = sorted_by_cell(points, count, size, threads);
     Cells cells;
     for (std::size_t i = 0; i < count; ++i) {
@@ -113,7 +113,7 @@ void voxel_means(const double* values, std::size_t width, const std::int32_t* or
     });
 }
 
-std::size_t distinct(const double* points, std::size_t count, std::int32_t* first) {
+std::size_t unique_points(const double* points, std::size_t count, std::int32_t* first) {
     const std::size_t slots = std::bit_ceil(2 * count + 1);
     std::vector<std::int32_t> table(slots, -1);
     std::size_t found = 0;
@@ -150,9 +150,9 @@ double median(std::vector<double>& values) {
 
 }  // namespace
 
-std::size_t distinct_and_near(double* points, std::size_t count, double far_off, std::size_t sample,
+std::size_t remove_duplicates_and_outliers(double* points, std::size_t count, double far_off, std::size_t sample,
                               std::int32_t* first) {
-    count = distinct(points, count, first);
+    count = unique_points(points, count, first);
     for (std::size_t i = 0; i < count; ++i)
         std::copy_n(points + 3 * static_cast<std::size_t>(first[i]), 3, points + 3 * i);
     const std::size_t step = (count + sample - 1) / sample;
@@ -178,7 +178,7 @@ std::size_t distinct_and_near(double* points, std::size_t count, double far_off,
     return kept;
 }
 
-void occupied_cells(const double* points, std::size_t count, double size, int levels, std::int64_t* occupied,
+void occupied_voxels(const double* points, std::size_t count, double size, int levels, std::int64_t* occupied,
                     std::int64_t* shared) {
     const std::vector<Entry> entries = sorted_by_cell(points, count, size, 1);
     std::fill_n(occupied, levels, 0);
@@ -196,7 +196,7 @@ void occupied_cells(const double* points, std::size_t count, double size, int le
     }
 }
 
-void cell_moments(const double* points, const double* weights, const double* own, const std::int32_t* order,
+void voxel_moments(const double* points, const double* weights, const double* own, const std::int32_t* order,
                   const std::int64_t* starts, std::size_t cells, int threads, double* sums, double* means,
                   double* moments) {
     parallel_for(cells, 1024, threads, [&](std::size_t begin, std::size_t end) {

@@ -1,6 +1,7 @@
-"""The loops that cost time, in C++ (native/). Arrays are C-contiguous; `threads` is at least 1 and changes no bit.
+"""Kernels in C++ (native/): what takes time, in double precision unless the types say float32.
 
-Indices are trusted: only arrays that come from these functions go back into them.
+Arrays are C-contiguous and checked for shape and dtype; indices in them are trusted, so only pass indices that these
+functions returned. `threads` is at least 1 and does not change a bit of any result.
 """
 
 from collections.abc import Sequence
@@ -12,55 +13,127 @@ _Floats = NDArray[np.float64]
 _Indices = NDArray[np.int32]
 
 VOXEL_BITS: int
+"""A voxel grid has at most 2**VOXEL_BITS voxels along each axis."""
+
+# --------------------------------------------------------------------------------------------------- nearest neighbours
 
 class Tree:
+    """k-d tree over points (N, 3), finite and at least one; it stores a copy. Ties are broken by the lower index."""
+
     def __init__(self, points: _Floats, threads: int) -> None: ...
     def __len__(self) -> int: ...
-    def graph(self, k: int, threads: int) -> _Indices: ...
-    def nearest(self, queries: _Floats, k: int, threads: int) -> tuple[_Indices, _Floats]: ...
-    def follow(
-        self, queries: _Floats, searched_at: _Floats, second: _Floats, nearest: _Indices, threads: int
+    def graph(self, k: int, threads: int) -> _Indices:
+        """k-nearest-neighbour graph (N, k) of the tree's own points, without the point itself, nearest first; k < N."""
+    def nearest(self, queries: _Floats, k: int, threads: int) -> tuple[_Indices, _Floats]:
+        """Indices (M, k) of the k nearest points of each query (M, 3), nearest first, and squared distances (M, k)."""
+    def update_nearest(
+        self, queries: _Floats, searched_at: _Floats, second_distance: _Floats, nearest: _Indices, threads: int
     ) -> _Floats:
-        """Squared distances to the nearest points. The three arrays in between are what is remembered of the queries;
-        they are brought up to date, column 0 of `nearest` being the nearest points."""
-    def within(self, queries: _Floats, radius: float, threads: int) -> tuple[NDArray[np.int64], _Indices, _Floats]: ...
-    def order(self) -> _Indices: ...
+        """Nearest points of queries (M, 3) that move a little from call to call; returns squared distances (M,).
 
-def edge_weights(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> _Floats: ...
-def response(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> _Floats: ...
-def fit_planes(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> tuple[_Floats, _Floats]: ...
-def variation(
-    points: _Floats,
-    neighbours: _Indices,
-    order: _Indices,
-    normals: _Floats,
-    curvature: _Floats,
-    threads: int,
-) -> _Floats: ...
+        A query is searched for only where another point can have become its nearest since its last search. The state is
+        updated in place: `searched_at` (M, 3), the position of each query at that search; `second_distance` (M,), to
+        the second-nearest point then; `nearest` (M, 2), both points, -1 before the first call. The result is
+        `nearest[:, 0]`.
+        """
+    def within(self, queries: _Floats, radius: float, threads: int) -> tuple[NDArray[np.int64], _Indices, _Floats]:
+        """Radius search: offsets (M + 1,), and for query i, from offsets[i] to offsets[i + 1], the indices of the
+        points within the closed ball, nearest first, and their squared distances."""
+    def order(self) -> _Indices:
+        """Permutation (N,) in which points that are close in space are close in memory."""
+
+# --------------------------------------------------------------------------------------------- graph and local geometry
+#
+# points (N, 3), neighbours (N, k) nearest first, order (N,): the order in which points are visited. Any permutation
+# gives the same values; `Tree.order` is fast.
+
+def edge_weights(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> _Floats:
+    """Edge weights W (N, k) of the paper's Eq. 1."""
+
+def response(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> _Floats:
+    """Squared graph high-pass response (N,) of the coordinates (Definition 1); inf where no edge has a weight."""
+
 def shift(
     points: _Floats, neighbours: _Indices, order: _Indices, weights: _Floats, signal: _Floats, threads: int
-) -> _Floats: ...
+) -> _Floats:
+    """One graph shift of a signal (N, F): sum_j weights_ij signal_j, with weights (N, k)."""
+
+def variation(
+    points: _Floats, neighbours: _Indices, order: _Indices, normals: _Floats, curvature: _Floats, threads: int
+) -> _Floats:
+    """Local variation (N, 2) of normals (N, 3) and curvature (N,) over the graph (Theorem 2)."""
+
+def fit_planes(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> tuple[_Floats, _Floats]:
+    """Least-squares planes of each point and its neighbours: unit normals (N, 3) of arbitrary sign, zero where there
+    is no unique plane, and curvature (N,): the smallest eigenvalue of the covariance over the sum of all three."""
+
 def fit_pooled_planes(
     means: _Floats, neighbours: _Indices, order: _Indices, weights: _Floats, moments: _Floats, threads: int
-) -> tuple[_Floats, _Floats, _Floats]: ...
-def distinct(points: _Floats) -> _Indices: ...
-def distinct_and_near(
-    points: _Floats, rows: NDArray[np.int64] | None, far_off: float, sample: int
-) -> tuple[_Floats, _Indices]: ...
-def occupied_cells(points: _Floats, size: float, levels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
-def cell_moments(
+) -> tuple[_Floats, _Floats, _Floats]:
+    """Least-squares planes of all points in a voxel and its neighbouring voxels, from `voxel_moments`.
+
+    Takes means (N, 3), weights (N,) and second moments (N, 6). Returns unit normals (N, 3), the standard deviation
+    (N,) of the points along the normal, and the means projected onto their planes (N, 3).
+    """
+
+# ---------------------------------------------------------------------------------------------------------- voxel grids
+
+def group_by_voxel(
+    points: _Floats, size: float, threads: int
+) -> tuple[_Indices, NDArray[np.int64], NDArray[np.uint64]]:
+    """Group points (N, 3) by voxel of a grid with a corner at the origin.
+
+    Returns an order (N,) of the points, voxel by voxel along a Z-order curve; starts (V + 1,), where each voxel
+    begins in it; and the Morton keys (V,) of the voxels: a key without its last three bits is that of the voxel twice
+    as large.
+    """
+
+def voxel_means(values: _Floats, order: _Indices, starts: NDArray[np.int64], threads: int) -> _Floats:
+    """Mean (V, F) of the values (N, F) in each voxel."""
+
+def voxel_moments(
     points: _Floats,
     weights: _Floats | None,
     order: _Indices,
     starts: NDArray[np.int64],
     threads: int,
-    own: _Floats | None = None,
-) -> tuple[_Floats, _Floats, _Floats]: ...
-def descriptors(points: _Floats, normals: _Floats, radius: float, threads: int) -> NDArray[np.uint8]: ...
-def match_descriptors(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]: ...
+    point_moments: _Floats | None = None,
+) -> tuple[_Floats, _Floats, _Floats]:
+    """Sum of weights (V,), weighted mean (V, 3) and second moments about it (V, 6: xx yy zz xy xz yz) of each voxel's
+    points.
+
+    weights (N,) are positive; None: all 1. point_moments (N, 6): where the points are means themselves, the moments
+    about each.
+    """
+
+def occupied_voxels(points: _Floats, size: float, levels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number of voxels with any point, and with more than one (levels,), at voxel sizes size, 2 size, 4 size, ..."""
+
+def unique_points(points: _Floats) -> _Indices:
+    """Indices of the points (N, 3) that do not repeat an earlier one, ascending."""
+
+def remove_duplicates_and_outliers(
+    points: _Floats, rows: NDArray[np.int64] | None, max_ratio: float, sample_size: int
+) -> tuple[_Floats, _Indices]:
+    """Unique points (K, 3), and their indices, without those farther from the median than max_ratio median distances.
+
+    rows: use only these points; None: all. The medians are those of a regular sample of at most `sample_size` points.
+    """
+
+# ----------------------------------------------------------------- engine: descriptors, hypotheses, refinement
+#
+# Lengths are in voxels: the surfels of a cloud are about one unit apart.
 
 class DegreesOfFreedom:
+    """Free rotations about x, y, z through the pivot (3,), and free translations along x, y, z: free (6,)."""
+
     def __init__(self, free: Sequence[bool], pivot: Sequence[float] | _Floats) -> None: ...
+
+def descriptors(points: _Floats, normals: _Floats, radius: float, threads: int) -> NDArray[np.uint8]:
+    """Descriptors (N, 96): histograms of four angles between normals and edges in three shells around each surfel."""
+
+def match_descriptors(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]:
+    """Nearest descriptor in the L1 norm: for each of a (N, 96) its index in b (M, 96), and the other way round."""
 
 def hypotheses(
     source: _Floats,
@@ -68,15 +141,29 @@ def hypotheses(
     target: _Floats,
     target_normals: _Floats,
     tolerance: float,
-    most: int,
+    max_count: int,
     dof: DegreesOfFreedom,
     threads: int,
-) -> tuple[_Floats, _Indices]: ...
+) -> tuple[_Floats, _Indices]:
+    """Poses (P, 4, 4) supported by sets of pairwise compatible correspondences, and the size of each set (P,),
+    largest first.
+
+    The arrays (C, 3) are paired by row. Two correspondences are compatible if their distances agree within
+    `tolerance` and so do the angles between their normals.
+    """
 
 class SurfelGrid:
+    """Nearest-surfel grid: an approximately nearest surfel in constant time.
+
+    points (N, 3), unit or zero normals (N, 3), neighbours (N, k): nearest surfels of each surfel.
+    """
+
     def __init__(self, points: _Floats, normals: _Floats, neighbours: _Indices) -> None: ...
-    def nearest(self, places: _Floats, most: float, threads: int) -> _Indices: ...
-    def score(self, poses: _Floats, points: _Floats, normals: _Floats, reach: float, threads: int) -> _Floats: ...
+    def nearest(self, queries: _Floats, max_distance: float, threads: int) -> _Indices:
+        """Nearest surfel of each query (M, 3); -1 beyond `max_distance`, or beyond about two voxels."""
+    def score(self, poses: _Floats, points: _Floats, normals: _Floats, max_distance: float, threads: int) -> _Floats:
+        """Score (P,) of poses (P, 4, 4) of surfels (M, 3): the mean of (1 - d^2 / max_distance^2) cos(normals), each
+        factor at least 0."""
     def refine(
         self,
         poses: _Floats,
@@ -86,37 +173,129 @@ class SurfelGrid:
         scales: _Floats,
         dof: DegreesOfFreedom,
         threads: int,
-    ) -> _Floats: ...
+    ) -> _Floats:
+        """Poses (P, 4, 4) after one Gauss-Newton step of symmetric point-to-plane ICP for each kernel width in
+        `scales`.
+
+        points, normals (M, 3), weights (M,) or None: the source's surfels. Ends early where steps no longer change a
+        pose.
+        """
     def equations(
-        self,
-        pose: _Floats,
-        points: _Floats,
-        normals: _Floats,
-        weights: _Floats | None,
-        scale: float,
-        threads: int,
-    ) -> tuple[_Floats, _Floats, float, float]: ...
+        self, pose: _Floats, points: _Floats, normals: _Floats, weights: _Floats | None, scale: float, threads: int
+    ) -> tuple[_Floats, _Floats, float, float]:
+        """Normal equations of such a step: A (6, 6), b (6,), the sum of weights, the weighted sum of squared
+        residuals."""
 
 class SurfelPoints:
-    def __init__(self, grid: SurfelGrid, points: _Floats, own: _Indices, weights: _Floats) -> None: ...
+    """All points of a cloud (M, 3) with the index of each one's surfel (M,), -1: unused, and weights of the surfels
+    (N,)."""
+
+    def __init__(self, grid: SurfelGrid, points: _Floats, surfels: _Indices, weights: _Floats) -> None: ...
 
 def symmetric_equations(
     source: SurfelPoints, target: SurfelPoints, pose: _Floats, scale: float, threads: int
-) -> tuple[_Floats, _Floats, float, float]: ...
+) -> tuple[_Floats, _Floats, float, float]:
+    """Normal equations of all points of each cloud against the surfels of the other, see `SurfelGrid.equations`."""
+
 def refine_symmetric(
     source: SurfelPoints,
     target: SurfelPoints,
     start: _Floats,
     scale: float,
-    most_steps: int,
-    enough: float,
+    max_steps: int,
+    tolerance: float,
     dof: DegreesOfFreedom,
     threads: int,
-) -> _Floats: ...
-def voxel_cells(
-    points: _Floats, size: float, threads: int
-) -> tuple[_Indices, NDArray[np.int64], NDArray[np.uint64]]: ...
-def voxel_means(values: _Floats, order: _Indices, starts: NDArray[np.int64], threads: int) -> _Floats: ...
+) -> _Floats:
+    """Pose (4, 4) after Gauss-Newton steps on `symmetric_equations`: at most max_steps, until the largest entry of a
+    step (voxels, radians) is at most `tolerance`."""
+
+# --------------------------------------------------------------------------------------- the paper's forces, baselines
+
+def pair_forces(
+    source: NDArray[np.float32],
+    target: NDArray[np.float32],
+    source_features: NDArray[np.float32],
+    target_features: NDArray[np.float32],
+    target_mass: NDArray[np.float32],
+    gaussian: bool,
+    scale: float,
+    threads: int,
+) -> tuple[_Floats, _Floats]:
+    """Force (N, 3) of all target particles (M, 3) on each source particle (N, 3), and the sum of the pair weights (N,).
+
+    features (N, F) and (M, F), mass (M,). The law is the softened inverse square, or the Gaussian of width `scale`.
+    """
+
+def moments_of_pairs(
+    points: _Floats,
+    target: _Floats,
+    partner: _Indices,
+    rows: NDArray[np.int64],
+    weights: _Floats | None,
+    threads: int,
+) -> _Floats:
+    """Means of both sides and their cross-covariance (15,) over the correspondences (points[i], target[partner[i]]),
+    i in rows."""
+
+def sum_plane_pairs(
+    points: _Floats,
+    target: _Floats,
+    normals: _Floats,
+    partner: _Indices,
+    rows: NDArray[np.int64],
+    centre: _Floats,
+    length_scale: float,
+    threads: int,
+) -> _Floats:
+    """Normal equations (28,) of point-to-plane ICP: the upper triangle of J^T J (21), J^T r (6), r^T r (1).
+
+    Rotations are about `centre` (3,) and multiplied by `length_scale`, so that all six unknowns are lengths.
+    """
+
+def gaussian_weights(
+    points: NDArray[np.float32],
+    others: NDArray[np.float32],
+    mass: NDArray[np.float32],
+    width: float,
+    threads: int,
+) -> _Floats:
+    """Sum of Gaussians (N,) at points (N, 3): sum_j mass_j exp(-|y_j - x_i|^2 / (2 width^2)) over others (M, 3)."""
+
+def gaussian_forces(
+    points: NDArray[np.float32],
+    others: NDArray[np.float32],
+    mass: NDArray[np.float32],
+    width: float,
+    threads: int,
+) -> tuple[_Floats, _Floats]:
+    """`gaussian_weights` (N,), and the same sum of the offsets y_j - x_i (N, 3)."""
+
+def feature_histograms(
+    points: _Floats,
+    normals: _Floats,
+    offsets: NDArray[np.int64],
+    indices: _Indices,
+    squared: _Floats,
+    max_neighbours: int,
+    threads: int,
+) -> _Floats:
+    """Fast point feature histograms (N, 33) from the neighbours that `Tree.within` found, the nearest max_neighbours
+    of each."""
+
+def nearest_features(features: NDArray[np.float32], queries: NDArray[np.float32], threads: int) -> _Indices:
+    """Index (M,) of the row of features (N, F) that is nearest to each query (M, F); of equal ones the first."""
+
+def largest_consistent_set(
+    source: _Floats, target: _Floats, tolerance: float, branch_limit: int, threads: int
+) -> tuple[_Indices, bool]:
+    """Maximum clique of correspondences (source[i], target[i]) whose pairwise distances agree within `tolerance`.
+
+    Returns its members, ascending, and whether it is proven to be maximum within `branch_limit` branches.
+    """
+
+# --------------------------------------------------------------------------------------------------------- file formats
+
 def parse_table(
     data: bytes | NDArray[np.uint8],
     start: int,
@@ -128,14 +307,16 @@ def parse_table(
     comments: bool = False,
     prefix: str = "",
 ) -> tuple[NDArray[np.float64], int]:
-    """Numbers from the lines of a text: a table of at most `rows` rows (all there are where negative), and
-    where the first line begins that was not taken. If that is a whole line, it does not fit.
+    """Numbers from lines of text: a table of at most `rows` rows (negative: all), and the offset of the first unread
+    line.
 
-    kinds      a letter a column: f number; i, u 64-bit integer (view the column so); - and l (list) left out
-    delimiter  none: blanks; else this letter, and an empty number is nan
+    If that line is complete, it does not match the format.
+
+    kinds      a letter for each column: f number; i, u 64-bit integer (view the column so); - and l (list) are skipped
+    delimiter  empty: whitespace; else this character, and an empty number is nan
     exact      nothing may follow the last column
     comments   # and // begin a comment
-    prefix     take only lines that begin with this word (in small letters)
+    prefix     read only lines whose first word, in lower case, is this one
     """
 
 def pack_records(
@@ -146,68 +327,13 @@ def pack_records(
     *,
     big_endian: bool,
 ) -> tuple[NDArray[np.uint8], int]:
-    """The fixed-size bytes of each of `rows` records that hold lists, and where the last ends.
+    """The fixed-size bytes of each of `rows` binary records that contain lists, and the offset of the end of the last.
 
-    parts      in the order of the record: fixed bytes, then a list: its length in bytes (0: none), bytes of
+    parts      in the order of the record: number of fixed bytes, then a list: bytes of its length field (0: no list),
+    bytes of
                an item, whether the length is signed
-    Fewer rows come back where the data end early or a length is negative.
+    Fewer rows are returned where the data end early or a length is negative.
     """
 
 def lzf_decode(data: bytes | NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """The `size` bytes that LZF data stand for; ValueError where they do not."""
-
-def pair_forces(
-    source: NDArray[np.float32],
-    target: NDArray[np.float32],
-    source_features: NDArray[np.float32],
-    target_features: NDArray[np.float32],
-    target_mass: NDArray[np.float32],
-    gaussian: bool,
-    scale: float,
-    threads: int,
-) -> tuple[_Floats, _Floats]: ...
-def moments_of_pairs(
-    points: _Floats,
-    target: _Floats,
-    partner: _Indices,
-    rows: NDArray[np.int64],
-    weights: _Floats | None,
-    threads: int,
-) -> _Floats: ...
-def sum_plane_pairs(
-    points: _Floats,
-    target: _Floats,
-    normals: _Floats,
-    partner: _Indices,
-    rows: NDArray[np.int64],
-    middle: _Floats,
-    reach: float,
-    threads: int,
-) -> _Floats: ...
-def gaussian_weights(
-    points: NDArray[np.float32],
-    others: NDArray[np.float32],
-    mass: NDArray[np.float32],
-    width: float,
-    threads: int,
-) -> _Floats: ...
-def gaussian_forces(
-    points: NDArray[np.float32],
-    others: NDArray[np.float32],
-    mass: NDArray[np.float32],
-    width: float,
-    threads: int,
-) -> tuple[_Floats, _Floats]: ...
-def feature_histograms(
-    points: _Floats,
-    normals: _Floats,
-    offsets: NDArray[np.int64],
-    indices: _Indices,
-    squared: _Floats,
-    most: int,
-    threads: int,
-) -> _Floats: ...
-def nearest_features(features: NDArray[np.float32], queries: NDArray[np.float32], threads: int) -> _Indices: ...
-def largest_consistent_set(
-    source: _Floats, target: _Floats, tolerance: float, branch_limit: int, threads: int
-) -> tuple[_Indices, bool]: ...
+    """Decompress LZF data to `size` bytes; ValueError where the data are invalid or of another size."""

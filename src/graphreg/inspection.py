@@ -85,7 +85,7 @@ def inspect(cloud: Any, threads: int | None = None) -> Inspection:
     return Inspection(
         points=len(held),
         not_finite=held.dropped,
-        duplicates=len(held.points) - len(_core.distinct(held.points)),
+        duplicates=len(held.points) - len(_core.unique_points(held.points)),
         low=tuple(low),
         high=tuple(high),
         size=tuple(end - start for start, end in zip(low, high, strict=True)),

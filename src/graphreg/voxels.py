@@ -28,5 +28,5 @@ def voxel_downsample(points: Any, size: float, threads: int | None = None) -> Fl
             f"size: {size:g} would cut the cloud's extent of {extent:g} into {extent / size:.3g} cells, "
             f"at most {most} are possible; take a larger size, or first drop points far away (graphreg.inliers)"
         )
-    order, starts, _ = _core.voxel_cells(cloud.points, float(size), thread_count(threads))
+    order, starts, _ = _core.group_by_voxel(cloud.points, float(size), thread_count(threads))
     return _core.voxel_means(cloud.points, order, starts, thread_count(threads))

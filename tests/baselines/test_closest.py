@@ -28,7 +28,7 @@ def test_points_that_move_keep_their_nearest(points: np.ndarray, seed: int, step
     tree = _core.Tree(points, threads)
     searched_at, second, nearest = np.zeros((60, 3)), np.zeros(60), np.full((60, 2), -1, np.int32)
     for _ in range(5):
-        squared = tree.follow(queries, searched_at, second, nearest, threads)
+        squared = tree.update_nearest(queries, searched_at, second, nearest, threads)
         index, expected = twins.nearest(points, queries, 1)
         np.testing.assert_array_equal(squared, expected[:, 0])
         np.testing.assert_array_equal(nearest[:, 0], index[:, 0])
@@ -39,7 +39,7 @@ def test_a_tree_of_one_point_is_followed() -> None:
     tree = _core.Tree(np.zeros((1, 3)), 1)
     state = np.zeros((2, 3)), np.zeros(2), np.full((2, 2), -1, np.int32)
     for x in (1.0, 2.0):
-        assert tree.follow(np.array([[x, 0, 0], [0, 2 * x, 0]]), *state, 1).tolist() == [x**2, 4 * x**2]
+        assert tree.update_nearest(np.array([[x, 0, 0], [0, 2 * x, 0]]), *state, 1).tolist() == [x**2, 4 * x**2]
 
 
 @given(clouds, seeds, st.booleans())

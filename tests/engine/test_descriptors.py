@@ -38,7 +38,7 @@ def test_every_signature_is_that_of_numpy(kind: str, count: int, seed: int, radi
             or np.abs(steps - np.rint(steps)).min() < 1e-4
         ):
             continue
-        expected = twins.signature(points, normals, int(own), radius)
+        expected = twins.descriptor(points, normals, int(own), radius)
         # Half for rounding to a whole number. Near 0 the root makes much of little: sqrt(8 u) is 0.2 of a 255th.
         assert np.abs(found[own] - expected).max() <= 0.75
 

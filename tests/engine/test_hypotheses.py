@@ -160,7 +160,7 @@ def test_scores_are_those_of_numpy(seed: int, reach: float) -> None:
     found = target.grid.score(motions, source.points, source.normals, reach, 1)
     for motion, score in zip(motions, found, strict=True):
         moved, turned = transform(motion, source.points), source.normals @ motion[:3, :3].T
-        named = twins.named(target.points, moved)
+        named = twins.grid_lookup(target.points, moved)
         assert score == pytest.approx(
             twins.score(named, moved, turned, target.points, target.normals, reach), rel=1e-6, abs=1e-9
         )
@@ -213,7 +213,7 @@ def test_one_step_of_refinement_solves_the_equations(free: list[int], pivot: lis
     freedom = _core.DegreesOfFreedom([bool(one) for one in free], np.array(pivot, float))
     found = target.grid.refine(begun[None], source.points, source.normals, None, np.array([1.5]), freedom, 1)[0]
     equations = target.grid.equations(begun, source.points, source.normals, None, 1.5, 1)[:2]
-    expected = twins.step_after(begun, equations, np.array(free, bool), np.array(pivot, float))
+    expected = twins.gauss_newton_step(begun, equations, np.array(free, bool), np.array(pivot, float))
     assert np.abs(found - begun).max() > 1e-3
     np.testing.assert_allclose(found, expected, atol=1e-9)
 

@@ -19,7 +19,7 @@ from graphreg.poses import transform
 
 def members(points: Floats, cell: float) -> list[np.ndarray]:
     """The points of each cell, cells in the order of the kernel."""
-    order, starts, _ = _core.voxel_cells(points, cell, 1)
+    order, starts, _ = _core.group_by_voxel(points, cell, 1)
     return [order[begin:end] for begin, end in pairwise(starts)]
 
 
@@ -31,10 +31,10 @@ def weights_for(points: Floats, seed: int) -> Floats:
 def test_moments_of_cells(points: Floats, share: float, seed: int, weighted: bool) -> None:
     points = points / np.ptp(points)
     weights = weights_for(points, seed) if weighted else None
-    order, starts, _ = _core.voxel_cells(points, share, 1)
-    sums, means, moments = _core.cell_moments(points, weights, order, starts, 1)
+    order, starts, _ = _core.group_by_voxel(points, share, 1)
+    sums, means, moments = _core.voxel_moments(points, weights, order, starts, 1)
     for cell, rows in enumerate(members(points, share)):
-        expected = twins.cell_moments(points[rows], np.ones(len(rows)) if weights is None else weights[rows])
+        expected = twins.voxel_moments(points[rows], np.ones(len(rows)) if weights is None else weights[rows])
         for found, twin in zip((sums[cell], means[cell], moments[cell]), expected, strict=True):
             np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-13 * expected[0])
 
@@ -47,10 +47,10 @@ def test_coarser_cells_hold_what_the_finer_ones_do(points: Floats, share: float,
     chosen[0] = True
     rows = [row for row, kept in zip(members(points, 1.0), chosen, strict=True) if kept]
     coarser = cells.coarser(times, chosen)
-    order, starts, _ = _core.voxel_cells(cells.means[chosen] / times, 1.0, 1)
+    order, starts, _ = _core.group_by_voxel(cells.means[chosen] / times, 1.0, 1)
     for number, (begin, end) in enumerate(pairwise(starts)):
         inside = np.concatenate([rows[cell] for cell in order[begin:end]])
-        expected = twins.cell_moments(points[inside] / times, weights[inside])
+        expected = twins.voxel_moments(points[inside] / times, weights[inside])
         assert coarser.counts[number] == len(inside)
         found = coarser.sums[number], coarser.means[number], coarser.moments[number]
         for value, twin in zip(found, expected, strict=True):
@@ -80,7 +80,7 @@ def test_cells_hold_their_points(points: Floats, share: float, seed: int) -> Non
     side = share * float(np.ptp(points))
     weights = weights_for(points, seed)
     cells = voxel_moments(points, side, weights)
-    assert len(cells.means) == len(np.unique(twins.voxel_keys(points / side, 1.0)))
+    assert len(cells.means) == len(np.unique(twins.group_by_voxel(points / side, 1.0)))
     np.testing.assert_allclose(cells.sums.sum(), weights.sum(), rtol=1e-12)
     np.testing.assert_allclose(cells.sums @ cells.means * side, weights @ points, atol=1e-11 * np.abs(points).sum())
     assert cells.neighbours.shape == (len(cells.means), min(10, len(cells.means) - 1))
@@ -177,7 +177,7 @@ def test_a_line_has_no_plane() -> None:
 @given(clouds, st.floats(1e-3, 0.5), st.integers(1, 12))
 def test_cells_that_are_occupied(points: Floats, share: float, levels: int) -> None:
     size = share * float(np.ptp(points))
-    counts, shared = _core.occupied_cells(points, size, levels)
+    counts, shared = _core.occupied_voxels(points, size, levels)
     # VoxelMoments of twice the size are counted from the lowest one.
     cells = np.floor(points / size)
     cells -= cells.min(axis=0)
@@ -201,7 +201,7 @@ def test_the_side_that_gives_so_many_cells(kind: str) -> None:
 def test_each_point_once(points: Floats, repeated: list[int]) -> None:
     points = np.vstack([points, points[repeated]]) * np.where(np.arange(3) == 1, 0.0, 1.0)
     points[::2, 1] = -0.0
-    kept = _core.distinct(points)
+    kept = _core.unique_points(points)
     expected = np.sort(np.unique(points + 0.0, axis=0, return_index=True)[1])
     assert np.array_equal(kept, expected)
 

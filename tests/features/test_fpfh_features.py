@@ -26,7 +26,7 @@ def test_histograms_agree_with_their_twin(points: np.ndarray, seed: int, reach: 
     normals = unit_normals(len(points), seed)
     radius = reach * np.ptp(points, axis=0).max()
     found = graphreg.fpfh(points, radius, normals=normals, max_neighbours=most)
-    expected, doubtful = twins.fpfh(points, normals, radius, most)
+    expected, doubtful = twins.feature_histograms(points, normals, radius, most)
     assert doubtful.mean() < 0.1
     np.testing.assert_allclose(found[~doubtful], expected[~doubtful], rtol=1e-9, atol=1e-9)
 

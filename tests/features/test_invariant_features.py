@@ -17,7 +17,7 @@ from graphreg.features.invariant_features import FEATURES, planes_of
 def test_planes_agree_with_lapack(points: Floats, k: int) -> None:
     graph = graphreg.neighbour_graph(points, k)
     normals, curvature = planes_of(graph)
-    expected, bend, shares = twins.planes(points, graph.neighbours)
+    expected, bend, shares = twins.fit_planes(points, graph.neighbours)
     gaps = (shares[:, 1] - shares[:, 0]) * (shares[:, 2] - shares[:, 0])
     clear = gaps > 1e-6
     np.testing.assert_allclose(curvature[clear], bend[clear], rtol=0, atol=2e-15)

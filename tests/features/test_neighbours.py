@@ -33,7 +33,7 @@ clouds = st.one_of(general, lattices, repeated, far_apart)
 
 @given(clouds, st.integers(1, 25), st.integers(1, 4))
 def test_graph_is_exact_also_where_distances_are_equal(points: Floats, k: int, threads: int) -> None:
-    expected, _ = nearest(points, points, k, own=True)
+    expected, _ = nearest(points, points, k, exclude_self=True)
     assert np.array_equal(_core.Tree(points, threads).graph(k, threads), expected)
 
 
@@ -61,7 +61,7 @@ def test_within_finds_all_and_no_more(points: Floats, queries: Floats, radius: f
 
 def test_large_k() -> None:
     points = random_cloud("surface", 900, 3)
-    expected, _ = nearest(points, points, 400, own=True)
+    expected, _ = nearest(points, points, 400, exclude_self=True)
     assert np.array_equal(_core.Tree(points, 2).graph(400, 2), expected)
 
 

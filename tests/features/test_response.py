@@ -15,10 +15,10 @@ from graphreg.features.response import median_absolute_deviation, within_x84
 
 @given(clouds, st.integers(2, 14))
 def test_intensity_agrees_with_its_twin(points: Floats, k: int) -> None:
-    neighbours, _ = twins.nearest(points, points, k, own=True)
+    neighbours, _ = twins.nearest(points, points, k, exclude_self=True)
     np.testing.assert_allclose(
         np.sqrt(graphreg.intensity(points, k)),
-        np.sqrt(twins.intensity(points, neighbours)),
+        np.sqrt(twins.response(points, neighbours)),
         rtol=1e-11,
         atol=1e-14 * np.ptp(points),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import given
 from numpy.typing import NDArray
 from tests.support.strategies import clouds, random_cloud, random_transform, transforms
-from tests.support.twins import nearest, planes
+from tests.support.twins import fit_planes, nearest
 
 import graphreg
 
@@ -33,7 +33,7 @@ def rounding_after(motion: Floats, points: Floats) -> float:
 
 def neighbourhoods(points: Floats, rounding: float) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
     """Neighbours, tau, and whether rounding can change neither who they are nor which of them have a weight."""
-    index, squared = nearest(points, points, K + 1, own=True)
+    index, squared = nearest(points, points, K + 1, exclude_self=True)
     distance = np.sqrt(squared)
     safe = np.diff(distance[:, K - 2 :], axis=1).min(axis=1) > 16 * rounding
     return index[:, :K], distance[:, K - 1], safe
@@ -54,7 +54,7 @@ def assert_theorem_1(points: Floats, motion: Floats) -> None:
 def assert_theorem_2(points: Floats, motion: Floats) -> None:
     rounding = rounding_after(motion, points)
     index, tau, safe = neighbourhoods(points, rounding)
-    _, _, shares = planes(points, index)
+    _, _, shares = fit_planes(points, index)
     gap = np.minimum(shares[:, 1] - shares[:, 0], shares[:, 2] - shares[:, 0])
     # A plane is determined where its eigenvalue stands apart; the features of a point also need its neighbours' planes.
     determined = safe & (gap > 0.01)

@@ -16,9 +16,9 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     return squared
 
 
-def nearest(points: Floats, queries: Floats, k: int, own: bool = False) -> tuple[NDArray[np.int64], Floats]:
+def nearest(points: Floats, queries: Floats, k: int, exclude_self: bool = False) -> tuple[NDArray[np.int64], Floats]:
     squared = squared_distances(queries, points)
-    if own:
+    if exclude_self:
         np.fill_diagonal(squared, np.inf)
     index = np.broadcast_to(np.arange(len(points)), squared.shape)
     order = np.lexsort((index, squared), axis=1)[:, :k]
@@ -34,7 +34,7 @@ def edge_weights(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
     return np.where(squared == 0, 1.0, weights)
 
 
-def intensity(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
+def response(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
     weights = edge_weights(points, neighbours)
     degrees = weights.sum(1)
     offsets = points[:, None] - points[neighbours]
@@ -43,7 +43,7 @@ def intensity(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
     return np.where(degrees > 0, (left**2).sum(1), np.inf)
 
 
-def planes(points: Floats, neighbours: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+def fit_planes(points: Floats, neighbours: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
     """Normals, curvature, and the three eigenvalues as shares of their sum."""
     members = np.concatenate([np.zeros((len(points), 1, 3)), points[neighbours] - points[:, None]], axis=1)
     centred = members - members.mean(1, keepdims=True)
@@ -109,13 +109,13 @@ def pair_forces(
     )
 
 
-def voxel_keys(points: Floats, size: float) -> NDArray[np.int64]:
+def group_by_voxel(points: Floats, size: float) -> NDArray[np.int64]:
     """For each point the number of its cell; cells counted in the order of their keys along no particular curve."""
     _, which = np.unique(np.floor(points / size).astype(np.int64), axis=0, return_inverse=True)
     return np.asarray(which.ravel(), np.int64)
 
 
-def cell_moments(points: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+def voxel_moments(points: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
     """Of the points of one cell: the sum of weights, the mean, and the second moments about it, weighted."""
     mean = weights @ points / weights.sum()
     arms = points - mean
@@ -142,7 +142,7 @@ def edge_signals(points: Floats, normals: Floats, own: int) -> tuple[Floats, Flo
     return length, signals
 
 
-def signature(points: Floats, normals: Floats, own: int, radius: float) -> Floats:
+def descriptor(points: Floats, normals: Floats, own: int, radius: float) -> Floats:
     """96 numbers, in 255ths, not rounded. Signals count as the middles of bins a quarter as wide."""
     length, signals = edge_signals(points, normals, own)
     found = np.zeros((3, 4, 8))
@@ -175,7 +175,7 @@ def compatible(
     return np.asarray(agree & (np.abs(angles - other_angles) <= 0.35).all(axis=0))
 
 
-def fitted_motion(source: Floats, target: Floats) -> Floats:
+def fit_rigid_transform(source: Floats, target: Floats) -> Floats:
     """The rigid motion of least squares (Kabsch), by singular values."""
     x, y = source.mean(0), target.mean(0)
     u, _, vt = np.linalg.svd((target - y).T @ (source - x))
@@ -219,7 +219,7 @@ def normal_equations(
     return (rows * weight[:, None]).T @ rows, -(weight * residual) @ rows, weight.sum(), weight @ residual**2
 
 
-def turn_of(vector: Floats) -> Floats:
+def rotation_from_vector(vector: Floats) -> Floats:
     """The matrix exponential of the cross product, by its series."""
     x, y, z = vector
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -230,7 +230,7 @@ def turn_of(vector: Floats) -> Floats:
     return total
 
 
-def named(points: Floats, places: Floats) -> NDArray[np.int64]:
+def grid_lookup(points: Floats, places: Floats) -> NDArray[np.int64]:
     """What the cell of each place names: the point nearest to its middle, if it is within two cells and 2.5 of it."""
     low = points.min(axis=0) - 3
     cells, own = np.floor(places - low), np.floor(points - low)
@@ -240,7 +240,9 @@ def named(points: Floats, places: Floats) -> NDArray[np.int64]:
     return np.asarray(np.where(near.any(axis=1), squared.argmin(axis=1), -1))
 
 
-def step_after(motion: Floats, equations: tuple[Floats, Floats], free: NDArray[np.bool_], pivot: Floats) -> Floats:
+def gauss_newton_step(
+    motion: Floats, equations: tuple[Floats, Floats], free: NDArray[np.bool_], pivot: Floats
+) -> Floats:
     """The motion after one step: the equations solved for turns about the moved pivot and shifts, as far as free.
 
     Where all shifts are free across the axes of the turns, about the origin.
@@ -254,13 +256,13 @@ def step_after(motion: Floats, equations: tuple[Floats, Floats], free: NDArray[n
     step = np.zeros(6)
     # The trace that keeps directions from running away which nothing holds.
     step[free] = np.linalg.solve(a + 1e-6 * a.diagonal().max() * np.eye(len(a)), b)
-    turn = turn_of(step[:3])
+    turn = rotation_from_vector(step[:3])
     after = np.eye(4)
     after[:3, :3], after[:3, 3] = turn, centre - turn @ centre + step[3:]
     return np.asarray(after @ motion)
 
 
-def fpfh(points: Floats, normals: Floats, radius: float, most: int) -> tuple[Floats, NDArray[np.bool_]]:
+def feature_histograms(points: Floats, normals: Floats, radius: float, most: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Histograms by their definition, and which of them hang on an angle that is within rounding of a bin's edge."""
     count = len(points)
     squared = squared_distances(points, points)

@@ -97,7 +97,7 @@ class ClosestPoints:
 
     def pairs(self, motion: Floats, choose: Choice) -> Pairs:
         points = np.ascontiguousarray(transform(motion, self._run.source))
-        squared = self._tree.follow(points, self._searched_at, self._second, self._nearest, self._run.threads)
+        squared = self._tree.update_nearest(points, self._searched_at, self._second, self._nearest, self._run.threads)
         return Pairs(points, self._nearest[:, 0].copy(), squared, choose(squared))
 
 

@@ -128,7 +128,7 @@ class PreprocessedCloud:
 
     def thinned(self, side: float, threads: int = 1) -> PreprocessedCloud:
         """One point in each cell of that size."""
-        order, starts, _ = _core.voxel_cells(self.local, side, threads)
+        order, starts, _ = _core.group_by_voxel(self.local, side, threads)
         chosen = np.zeros(len(self), bool)
         chosen[order[starts[:-1]]] = True
         return self.only(chosen)
@@ -163,7 +163,7 @@ def preprocess(
 ) -> PreprocessedCloud:
     """At most so many points, drawn at random, each once, without those that are too far off to belong to a scan."""
     rows = rows_drawn(len(points), most, seed) if len(points) > most else None
-    near, kept = _core.distinct_and_near(np.ascontiguousarray(points), rows, FAR_OFF, SAMPLE)
+    near, kept = _core.remove_duplicates_and_outliers(np.ascontiguousarray(points), rows, FAR_OFF, SAMPLE)
     if weights is not None:
         weights = (weights if rows is None else weights[rows])[kept]
     home = own_frame(strided_sample(near))

@@ -89,10 +89,10 @@ class VoxelMoments:
     def coarser(self, times: float, chosen: Mask, k: int = NEIGHBOURS, threads: int = 1) -> VoxelMoments:
         """VoxelMoments so many times as wide, made of the chosen ones of these: each lies where its mean does."""
         means = self.means[chosen] / times
-        order, starts, _ = _core.voxel_cells(means, 1.0, threads)
+        order, starts, _ = _core.group_by_voxel(means, 1.0, threads)
         sums, moments = self.sums[chosen], self.moments[chosen] / times**2
         counts = np.add.reduceat(self.counts[chosen][order], starts[:-1])
-        told = _core.cell_moments(means, sums, order, starts, threads, moments)
+        told = _core.voxel_moments(means, sums, order, starts, threads, moments)
         return _joined(counts, *told, k, self.weighted, threads)
 
     def surface(self, chosen: Mask | None = None, threads: int = 1) -> Surfels:
@@ -153,13 +153,13 @@ def voxel_moments(
             "take a larger one"
         )
     scaled = points / side
-    order, starts, keys = _core.voxel_cells(scaled, 1.0, threads)
+    order, starts, keys = _core.group_by_voxel(scaled, 1.0, threads)
     counts = np.diff(starts)
     if not strays:
         kept = ~_strays(counts, keys)
         order, counts = order[np.repeat(kept, counts)], counts[kept]
         starts = np.concatenate([[0], np.cumsum(counts)])
-    told = _core.cell_moments(scaled, weights, order, starts, threads)
+    told = _core.voxel_moments(scaled, weights, order, starts, threads)
     return _joined(counts, *told, k, weights is not None, threads)
 
 
@@ -195,7 +195,7 @@ def voxel_sizes_for(points: Floats, *wanted: int) -> tuple[float, ...]:
     """
     finest = extent(points) / (2 ** (LEVELS - 1) - 1)
     sample = np.ascontiguousarray(points[:: -(-len(points) // SAMPLE)])
-    occupied, shared = _core.occupied_cells(sample, finest, LEVELS)
+    occupied, shared = _core.occupied_voxels(sample, finest, LEVELS)
     members = len(sample) - (occupied - shared)
     first = int(np.argmax(members >= MANY * np.maximum(shared, 1)))
     # Between two sizes the number of cells is taken to follow a power law, as it does on any surface; below the first,

@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
-#include "surfaces.hpp"
+#include "local_geometry.hpp"
 
 namespace graphreg {
 
@@ -25,7 +25,7 @@ void belongs(std::size_t rows, const Neighbourhoods& graph) {
 
 }  // namespace
 
-void bind_surfaces(nb::module_& module) {
+void bind_local_geometry(nb::module_& module) {
     module.def(
         "edge_weights",
         [](const Points& points, const Indices& neighbours, const Order& order, int threads) {

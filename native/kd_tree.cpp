@@ -1,4 +1,4 @@
-#include "neighbours.hpp"
+#include "kd_tree.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -83,7 +83,7 @@ GRAPHREG_INLINE double squared_gap(const Box& a, const Box& b) {
 }  // namespace
 
 // Up to sixteen queries that lie close together.
-struct Tree::Batch {
+struct KdTree::Batch {
     alignas(64) double x[leaf_size] = {}, y[leaf_size] = {}, z[leaf_size] = {};
     std::size_t row[leaf_size];  // where the answer goes
     int count = 0;
@@ -103,7 +103,7 @@ struct Tree::Batch {
 // Gathers what may be among the k nearest of each query. Candidates are appended without a branch, and thinned out to
 // the best k by counting how many are nearer than each: branches that depend on distances cannot be predicted, and cost
 // more than the comparisons they would save.
-class Tree::Nearest {
+class KdTree::Nearest {
 public:
     alignas(64) double bound[leaf_size];
 
@@ -218,7 +218,7 @@ private:
 };
 
 // Keeps the two nearest of each query, of equal distances the lower index first.
-class Tree::NearestTwo {
+class KdTree::NearestTwo {
 public:
     struct Candidate {
         double squared = infinity;
@@ -260,7 +260,7 @@ public:
 };
 
 // Gathers, or only counts, all that lie within a radius.
-class Tree::Within {
+class KdTree::Within {
 public:
     alignas(64) double bound[leaf_size];
     std::vector<std::pair<double, std::int32_t>> found[leaf_size];
@@ -296,7 +296,7 @@ private:
 
 // Leads a batch through the tree, from its own leaf outwards, past everything that is too far for all of it.
 template <class Sink>
-GRAPHREG_INLINE void Tree::walk(const Batch& batch, Sink& sink) const {
+GRAPHREG_INLINE void KdTree::walk(const Batch& batch, Sink& sink) const {
     double widest;
     auto visit = [&](const Leaf& leaf, const Box& box, bool own) __attribute__((always_inline)) {
         alignas(64) double gap[leaf_size];
@@ -346,7 +346,7 @@ GRAPHREG_INLINE void Tree::walk(const Batch& batch, Sink& sink) const {
 }
 
 GRAPHREG_DISPATCHED
-void Tree::seek_nearest(const Tree& tree, const Batch& batch, Nearest& sink) {
+void KdTree::seek_nearest(const KdTree& tree, const Batch& batch, Nearest& sink) {
     sink.begin(batch.count);
     tree.walk(batch, sink);
     sink.finish(batch.count);
@@ -354,22 +354,22 @@ void Tree::seek_nearest(const Tree& tree, const Batch& batch, Nearest& sink) {
 
 // The sink has begun: it holds what was guessed.
 GRAPHREG_DISPATCHED
-void Tree::seek_two(const Tree& tree, const Batch& batch, NearestTwo& sink) {
+void KdTree::seek_two(const KdTree& tree, const Batch& batch, NearestTwo& sink) {
     tree.walk(batch, sink);
 }
 
 GRAPHREG_DISPATCHED
-void Tree::seek_within(const Tree& tree, const Batch& batch, Within& sink) {
+void KdTree::seek_within(const KdTree& tree, const Batch& batch, Within& sink) {
     sink.begin(batch.count);
     tree.walk(batch, sink);
     sink.finish(batch.count);
 }
 
-struct Tree::Range {
+struct KdTree::Range {
     std::size_t node, first, last;  // a node and its leaves
 };
 
-Tree::Tree(const double* points, std::size_t count, int threads)
+KdTree::KdTree(const double* points, std::size_t count, int threads)
     : count_(count), leaf_count_((count + leaf_size - 1) / leaf_size), leaves_(new Leaf[leaf_count_]),
       nodes_(2 * std::bit_ceil(leaf_count_)), leaf_node_(leaf_count_), place_(count) {
     Item* items = reinterpret_cast<Item*>(leaves_.get());
@@ -391,7 +391,7 @@ Tree::Tree(const double* points, std::size_t count, int threads)
 
 // Halves the leaves of a node at the median of its longest side. The children of large nodes are left for later, when
 // several threads can take them.
-void Tree::build(const Range& range, std::vector<Range>& later) {
+void KdTree::build(const Range& range, std::vector<Range>& later) {
     constexpr std::size_t large = 512;
     const auto [node, first, last] = range;
     Item* items = reinterpret_cast<Item*>(leaves_.get());
@@ -425,13 +425,13 @@ void Tree::build(const Range& range, std::vector<Range>& later) {
     }
 }
 
-std::size_t Tree::leaf_of(const double* query) const {
+std::size_t KdTree::leaf_of(const double* query) const {
     std::size_t node = 1;
     while (nodes_[node].leaf < 0) node = 2 * node + (query[nodes_[node].axis] >= nodes_[node].cut);
     return static_cast<std::size_t>(nodes_[node].leaf);
 }
 
-void Tree::graph(int k, int threads, std::int32_t* indices, double* squared) const {
+void KdTree::graph(int k, int threads, std::int32_t* indices, double* squared) const {
     parallel_for(leaf_count_, 64, threads, [&](std::size_t begin, std::size_t end) {
         Nearest sink(k);
         for (std::size_t l = begin; l < end; ++l) {
@@ -454,7 +454,7 @@ void Tree::graph(int k, int threads, std::int32_t* indices, double* squared) con
 
 // Sorts queries by the leaf they begin at, so that batches lie close together, and calls serve() on pieces of them.
 template <class LeafOf, class Serve>
-void Tree::in_batches(const double* queries, std::size_t count, int threads, LeafOf&& leaf_of_query,
+void KdTree::in_batches(const double* queries, std::size_t count, int threads, LeafOf&& leaf_of_query,
                       Serve&& serve) const {
     std::vector<std::uint32_t> leaf(count), sorted(count);
     parallel_for(count, 1 << 15, threads, [&](std::size_t begin, std::size_t end) {
@@ -476,11 +476,11 @@ void Tree::in_batches(const double* queries, std::size_t count, int threads, Lea
 }
 
 template <class Serve>
-void Tree::in_batches(const double* queries, std::size_t count, int threads, Serve&& serve) const {
+void KdTree::in_batches(const double* queries, std::size_t count, int threads, Serve&& serve) const {
     in_batches(queries, count, threads, [&](std::size_t i) { return leaf_of(queries + 3 * i); }, serve);
 }
 
-void Tree::nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,
+void KdTree::nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,
                    double* squared) const {
     in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
         Nearest sink(k);
@@ -494,14 +494,14 @@ void Tree::nearest(const double* queries, std::size_t count, int k, int threads,
     });
 }
 
-double Tree::squared_distance(const double* query, std::int32_t point) const {
+double KdTree::squared_distance(const double* query, std::int32_t point) const {
     const Leaf& leaf = leaves_[place_[point] / leaf_size];
     const std::size_t i = place_[point] % leaf_size;
     const double dx = leaf.x[i] - query[0], dy = leaf.y[i] - query[1], dz = leaf.z[i] - query[2];
     return dx * dx + dy * dy + dz * dz;
 }
 
-void Tree::follow(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const {
+void KdTree::update_nearest(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const {
     std::vector<std::uint32_t> stale;
     std::vector<double> places;
     for (std::size_t i = 0; i < count; ++i) {
@@ -543,7 +543,7 @@ void Tree::follow(const double* queries, std::size_t count, int threads, const F
     });
 }
 
-void Tree::count_within(const double* queries, std::size_t count, double radius, int threads,
+void KdTree::count_within(const double* queries, std::size_t count, double radius, int threads,
                         std::int64_t* counts) const {
     in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
         Within sink(radius, true);
@@ -554,7 +554,7 @@ void Tree::count_within(const double* queries, std::size_t count, double radius,
     });
 }
 
-void Tree::within(const double* queries, std::size_t count, double radius, int threads, const std::int64_t* offsets,
+void KdTree::within(const double* queries, std::size_t count, double radius, int threads, const std::int64_t* offsets,
                   std::int32_t* indices, double* squared) const {
     in_batches(queries, count, threads, [&](const std::vector<Batch>& batches) {
         Within sink(radius, false);
@@ -571,7 +571,7 @@ void Tree::within(const double* queries, std::size_t count, double radius, int t
     });
 }
 
-void Tree::order(std::int32_t* indices) const {
+void KdTree::order(std::int32_t* indices) const {
     for (std::size_t l = 0; l < leaf_count_; ++l)
         for (int i = 0; i < leaf_size && leaves_[l].index[i] >= 0; ++i)
             *indices++ = static_cast<std::int32_t>(leaves_[l].index[i]);

@@ -1,4 +1,4 @@
-#include "surfaces.hpp"
+#include "local_geometry.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "mixtures.hpp"
+#include "gaussian_sums.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "dispatch.hpp"
 #include "parallel.hpp"
-#include "wide_sums.hpp"
+#include "fast_gauss_transform.hpp"
 
 namespace graphreg {
 

@@ -6,7 +6,7 @@
 
 namespace graphreg {
 
-// Pairs of a moved source point x and a target point y, each with its normal, gathered so that they can be worked on several at
+// Pairs of a step_size source point x and a target point y, each with its normal, gathered so that they can be worked on several at
 // a time.
 struct Pairs {
     static constexpr std::size_t most = 64;

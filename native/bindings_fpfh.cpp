@@ -2,11 +2,11 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
-#include "features.hpp"
+#include "fpfh.hpp"
 
 namespace graphreg {
 
-void bind_features(nb::module_& module) {
+void bind_fpfh(nb::module_& module) {
     module.def(
         "feature_histograms",
         [](const Points& points, const Points& normals, const Input<std::int64_t, nb::shape<-1>>& offsets,
@@ -25,7 +25,7 @@ void bind_features(nb::module_& module) {
             return mixed.release();
         },
         nb::arg("points"), nb::arg("normals"), nb::arg("offsets"), nb::arg("indices"), nb::arg("squared"),
-        nb::arg("most"), nb::arg("threads"));
+        nb::arg("max_neighbours"), nb::arg("threads"));
     using Features = Input<float, nb::shape<-1, -1>>;
     module.def(
         "nearest_features",

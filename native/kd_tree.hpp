@@ -30,10 +30,10 @@ struct Node {
     std::int32_t leaf;  // number of the leaf, or -1 for a node with children
 };
 
-class Tree {
+class KdTree {
 public:
     // points: (count, 3), finite, at least one. The tree keeps its own copy.
-    Tree(const double* points, std::size_t count, int threads);
+    KdTree(const double* points, std::size_t count, int threads);
 
     std::size_t size() const { return count_; }
 
@@ -54,7 +54,7 @@ public:
 
     // The nearest point of the tree for each query: column 0 of `nearest` is brought up to date, by a search only where
     // another point can have become the nearest since the last one. squared: (count).
-    void follow(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const;
+    void update_nearest(const double* queries, std::size_t count, int threads, const Followed& state, double* squared) const;
 
     // How many points of the tree lie within `radius` of each query; those at the radius belong to them.
     void count_within(const double* queries, std::size_t count, double radius, int threads, std::int64_t* counts) const;
@@ -77,9 +77,9 @@ private:
     std::size_t leaf_of(const double* query) const;
     template <class Sink>
     void walk(const Batch& batch, Sink& sink) const;
-    static void seek_nearest(const Tree& tree, const Batch& batch, Nearest& sink);
-    static void seek_two(const Tree& tree, const Batch& batch, NearestTwo& sink);
-    static void seek_within(const Tree& tree, const Batch& batch, Within& sink);
+    static void seek_nearest(const KdTree& tree, const Batch& batch, Nearest& sink);
+    static void seek_two(const KdTree& tree, const Batch& batch, NearestTwo& sink);
+    static void seek_within(const KdTree& tree, const Batch& batch, Within& sink);
     template <class LeafOf, class Serve>
     void in_batches(const double* queries, std::size_t count, int threads, LeafOf&& leaf_of_query, Serve&& serve) const;
     template <class Serve>

@@ -1,4 +1,4 @@
-#include "signatures.hpp"
+#include "descriptors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int shells = 3, signals = 4, bins = 8;
 constexpr double shell_ends[shells] = {0.45, 0.72, 1.0};
-static_assert(shells * signals * bins == signature_size);
+static_assert(shells * signals * bins == descriptor_size);
 
 // Points in cubes with the radius as their side: all neighbours of a cube's points lie in it and the 26 around it.
 struct Cubes {
@@ -76,7 +76,7 @@ struct Cubes {
     }
 };
 
-// What a signature needs to know of points that may be neighbours, one array for each number.
+// What a descriptor needs to know of points that may be neighbours, one array for each number.
 struct Candidates {
     std::vector<std::int32_t> index;
     std::vector<float> x, y, z, nx, ny, nz;
@@ -119,7 +119,7 @@ GRAPHREG_INLINE void into_bins(const std::int32_t* counts, float members, std::u
 }
 
 GRAPHREG_DISPATCHED
-void signature_of(std::size_t own, Candidates& c, float radius, std::uint8_t* out) {
+void descriptor_of(std::size_t own, Candidates& c, float radius, std::uint8_t* out) {
     const std::size_t count = c.index.size();
     const float px = c.x[own], py = c.y[own], pz = c.z[own], nx = c.nx[own], ny = c.ny[own], nz = c.nz[own];
     float limits[shells];
@@ -182,7 +182,7 @@ inline std::int32_t index_of(Ranked match) { return static_cast<std::int32_t>(ma
 
 GRAPHREG_INLINE int difference(const std::uint8_t* a, const std::uint8_t* b) {
     int sum = 0;
-    for (std::size_t f = 0; f < signature_size; ++f) sum += std::abs(static_cast<int>(a[f]) - static_cast<int>(b[f]));
+    for (std::size_t f = 0; f < descriptor_size; ++f) sum += std::abs(static_cast<int>(a[f]) - static_cast<int>(b[f]));
     return sum;
 }
 
@@ -191,24 +191,24 @@ void match_rows(const std::uint8_t* a, std::size_t begin, std::size_t end, const
                 std::size_t count_b, Ranked* best_of_row, Ranked* best_of_column) {
     for (std::size_t i = begin; i < end; ++i)
         for (std::size_t j = first; j < count_b; ++j) {
-            const int d = difference(a + i * signature_size, b + j * signature_size);
+            const int d = difference(a + i * descriptor_size, b + j * descriptor_size);
             best_of_row[i] = std::min(best_of_row[i], ranked(d, j));
             best_of_column[j] = std::min(best_of_column[j], ranked(d, i));
         }
 }
 
 #if defined(__x86_64__)
-constexpr std::size_t together = 4, chunk = 8, chunks = signature_size / chunk;
+constexpr std::size_t together = 4, chunk = 8, chunks = descriptor_size / chunk;
 
-// Groups of four signatures, interleaved by chunks of eight bytes: one instruction then takes a chunk from all four, and
+// Groups of four descriptors, interleaved by chunks of eight bytes: one instruction then takes a chunk from all four, and
 // leaves their differences apart.
-std::vector<std::uint8_t> interleaved(const std::uint8_t* signatures, std::size_t groups) {
-    std::vector<std::uint8_t> result(groups * together * signature_size);
+std::vector<std::uint8_t> interleaved(const std::uint8_t* descriptors, std::size_t groups) {
+    std::vector<std::uint8_t> result(groups * together * descriptor_size);
     std::uint8_t* out = result.data();
     for (std::size_t g = 0; g < groups; ++g)
         for (std::size_t c = 0; c < chunks; ++c)
             for (std::size_t s = 0; s < together; ++s, out += chunk)
-                std::copy_n(signatures + (g * together + s) * signature_size + c * chunk, chunk, out);
+                std::copy_n(descriptors + (g * together + s) * descriptor_size + c * chunk, chunk, out);
     return result;
 }
 
@@ -219,13 +219,13 @@ __attribute__((target("avx2"))) void match_groups(const std::uint8_t* a, std::si
         __m256i row[chunks];
         for (std::size_t c = 0; c < chunks; ++c) {
             long long bytes;
-            std::memcpy(&bytes, a + i * signature_size + c * chunk, chunk);
+            std::memcpy(&bytes, a + i * descriptor_size + c * chunk, chunk);
             row[c] = _mm256_set1_epi64x(bytes);
         }
         const __m256i own = _mm256_set1_epi64x(static_cast<long long>(i));
         __m256i best = _mm256_set1_epi64x(worst), columns = _mm256_setr_epi64x(0, 1, 2, 3);
         for (std::size_t g = 0; g < count; ++g) {
-            const auto* group = reinterpret_cast<const __m256i*>(groups + g * together * signature_size);
+            const auto* group = reinterpret_cast<const __m256i*>(groups + g * together * descriptor_size);
             __m256i even = _mm256_setzero_si256(), odd = even;
             for (std::size_t c = 0; c < chunks; c += 2) {
                 even = _mm256_add_epi64(even, _mm256_sad_epu8(row[c], _mm256_loadu_si256(group + c)));
@@ -249,7 +249,7 @@ __attribute__((target("avx2"))) void match_groups(const std::uint8_t* a, std::si
 
 }  // namespace
 
-void signatures(const double* points, const double* normals, std::size_t count, double radius, int threads,
+void descriptors(const double* points, const double* normals, std::size_t count, double radius, int threads,
                 std::uint8_t* result) {
     const Cubes cubes(points, count, radius);
     parallel_for(cubes.keys.size(), 4, threads, [&](std::size_t begin, std::size_t end) {
@@ -265,13 +265,13 @@ void signatures(const double* points, const double* normals, std::size_t count, 
             });
             candidates.hits.resize(candidates.index.size() + 1);
             for (std::size_t m = first; m < last; ++m)
-                signature_of(own + (m - first), candidates, static_cast<float>(radius),
-                             result + static_cast<std::size_t>(cubes.members[m]) * signature_size);
+                descriptor_of(own + (m - first), candidates, static_cast<float>(radius),
+                             result + static_cast<std::size_t>(cubes.members[m]) * descriptor_size);
         }
     });
 }
 
-void match(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b, int threads,
+void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b, int threads,
            std::int32_t* best_of_a, std::int32_t* best_of_b) {
     const std::size_t grain = std::max<std::size_t>(64, (count_a + 15) / 16);
     std::vector<Ranked> rows(count_a, worst);

@@ -1,11 +1,11 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
-#include "mixtures.hpp"
+#include "gaussian_sums.hpp"
 
 namespace graphreg {
 
-void bind_mixtures(nb::module_& module) {
+void bind_gaussian_sums(nb::module_& module) {
     using Places = Input<float, nb::shape<-1, 3>>;
     using Masses = Input<float, nb::shape<-1>>;
     auto checked = [](const Places& points, const Places& others, const Masses& mass, float width) {

@@ -1,4 +1,4 @@
-#include "refinement.hpp"
+#include "normal_equations.hpp"
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // box stands for all its points.
 #pragma once
 
-#include "mixtures.hpp"
+#include "gaussian_sums.hpp"
 
 namespace graphreg {
 

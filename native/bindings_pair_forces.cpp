@@ -1,11 +1,11 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
-#include "pairs.hpp"
+#include "pair_forces.hpp"
 
 namespace graphreg {
 
-void bind_pairs(nb::module_& module) {
+void bind_pair_forces(nb::module_& module) {
     using Places = Input<float, nb::shape<-1, 3>>;
     using Features = Input<float, nb::shape<-1, -1>>;
     using Masses = Input<float, nb::shape<-1>>;

@@ -1,4 +1,4 @@
-#include "pairs.hpp"
+#include "pair_forces.hpp"
 
 #include <algorithm>
 #include <cmath>

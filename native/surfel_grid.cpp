@@ -1,4 +1,4 @@
-#include "field.hpp"
+#include "surfel_grid.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,7 +19,7 @@ constexpr std::int64_t most_blocks = 1 << 22;
 
 }  // namespace
 
-Field::Field(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count,
+SurfelGrid::SurfelGrid(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count,
              std::size_t k)
     : points_(points, points + 3 * count),
       normals_(normals, normals + 3 * count),
@@ -105,7 +105,7 @@ Field::Field(const double* points, const double* normals, const std::int32_t* ne
                        [](std::uint64_t named) { return static_cast<std::int32_t>(named); });
 }
 
-inline std::int32_t Field::named_at(const std::array<double, 3>& place) const {
+inline std::int32_t SurfelGrid::named_at(const std::array<double, 3>& place) const {
     std::int64_t cell[3];
     for (int a = 0; a < 3; ++a) {
         const double along = (place[a] - low_[a]) * inverse_side_;
@@ -120,7 +120,7 @@ inline std::int32_t Field::named_at(const std::array<double, 3>& place) const {
         (((cell[2] & 7) << block_bits | (cell[1] & 7)) << block_bits) | (cell[0] & 7))];
 }
 
-inline std::int32_t Field::nearest_to(const std::array<double, 3>& place) const {
+inline std::int32_t SurfelGrid::nearest_to(const std::array<double, 3>& place) const {
     std::int32_t best = named_at(place);
     if (best < 0) return best;
     auto squared = [&](std::int32_t i) {
@@ -137,7 +137,7 @@ inline std::int32_t Field::nearest_to(const std::array<double, 3>& place) const 
     return best;
 }
 
-void Field::nearest(const double* places, std::size_t count, double most, int threads, std::int32_t* indices) const {
+void SurfelGrid::nearest(const double* places, std::size_t count, double most, int threads, std::int32_t* indices) const {
     parallel_for(count, 2048, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             const double* x = places + 3 * i;
@@ -153,15 +153,15 @@ void Field::nearest(const double* places, std::size_t count, double most, int th
     });
 }
 
-void Field::score(const Motion* motions, std::size_t how_many, const double* points, const double* normals,
+void SurfelGrid::score(const RigidTransform* transforms, std::size_t how_many, const double* points, const double* normals,
                   std::size_t count, double reach, int threads, double* scores) const {
     const double inverse = 1 / (reach * reach);
     parallel_for(how_many, 1, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t m = begin; m < end; ++m) {
-            const Motion motion = motions[m];
+            const RigidTransform transform = transforms[m];
             double sum = 0;
             for (std::size_t i = 0; i < count; ++i) {
-                const auto x = motion.moved(points + 3 * i);
+                const auto x = transform.transformed(points + 3 * i);
                 const std::int32_t index = named_at(x);
                 if (index < 0) continue;
                 const double* y = points_.data() + 3 * static_cast<std::size_t>(index);
@@ -169,8 +169,8 @@ void Field::score(const Motion* motions, std::size_t how_many, const double* poi
                 const double dx = x[0] - y[0], dy = x[1] - y[1], dz = x[2] - y[2];
                 const double near = 1 - (dx * dx + dy * dy + dz * dz) * inverse;
                 if (!(near > 0)) continue;
-                const auto turned = motion.turned(normals + 3 * i);
-                sum += near * std::max(turned[0] * n[0] + turned[1] * n[1] + turned[2] * n[2], 0.0);
+                const auto rotated = transform.rotated(normals + 3 * i);
+                sum += near * std::max(rotated[0] * n[0] + rotated[1] * n[1] + rotated[2] * n[2], 0.0);
             }
             scores[m] = sum / static_cast<double>(count);
         }
@@ -200,65 +200,65 @@ NormalEquations summed(std::size_t count, double scale, int threads, Pair&& pair
 
 }  // namespace
 
-NormalEquations Field::equations(const Motion& motion, const Surface& source, double scale, int threads) const {
+NormalEquations SurfelGrid::equations(const RigidTransform& transform, const SurfelView& source, double scale, int threads) const {
     return summed(source.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
-        const auto x = motion.moved(source.points + 3 * i);
+        const auto x = transform.transformed(source.points + 3 * i);
         const std::int32_t index = nearest_to(x);
         if (index < 0) return;
         const auto j = 3 * static_cast<std::size_t>(index);
-        pairs.add(x, motion.turned(source.normals + 3 * i), points_.data() + j, normals_.data() + j,
+        pairs.add(x, transform.rotated(source.normals + 3 * i), points_.data() + j, normals_.data() + j,
                   source.weights ? source.weights[i] : 1.0);
     });
 }
 
-void Field::refine(Motion* motions, std::size_t how_many, const Surface& source, const double* scales,
-                   std::size_t steps, const Freedom& freedom, int threads) const {
-    // Where there are several motions, one is a piece of work; where there is one, its points are.
+void SurfelGrid::refine(RigidTransform* transforms, std::size_t how_many, const SurfelView& source, const double* scales,
+                   std::size_t steps, const DegreesOfFreedom& dof, int threads) const {
+    // Where there are several transforms, one is a piece of work; where there is one, its points are.
     const int outer = how_many > 1 ? threads : 1, inner = how_many > 1 ? 1 : threads;
     parallel_for(how_many, 1, outer, [&](std::size_t begin, std::size_t end) {
         for (std::size_t m = begin; m < end; ++m)
             for (std::size_t s = 0; s < steps; ++s) {
-                const NormalEquations sums = equations(motions[m], source, scales[s], inner);
-                double moved = 0;
-                motions[m] = small_step(sums.a, sums.b, freedom, motions[m], moved);
-                if (moved < still && scales[s] == scales[steps - 1]) break;
+                const NormalEquations sums = equations(transforms[m], source, scales[s], inner);
+                double step_size = 0;
+                transforms[m] = small_step(sums.a, sums.b, dof, transforms[m], step_size);
+                if (step_size < still && scales[s] == scales[steps - 1]) break;
             }
     });
 }
 
-NormalEquations settling_equations(const Settling& source, const Settling& target, const Motion& motion, double scale,
+NormalEquations symmetric_equations(const SurfelPoints& source, const SurfelPoints& target, const RigidTransform& transform, double scale,
                                    int threads) {
-    const Field &here = source.field, &there = target.field;
+    const SurfelGrid &here = source.field, &there = target.field;
     NormalEquations sums = summed(source.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
         if (source.own[i] < 0) return;
-        const auto x = motion.moved(source.points + 3 * i);
+        const auto x = transform.transformed(source.points + 3 * i);
         const std::int32_t index = there.nearest_to(x);
         if (index < 0) return;
         const auto own = static_cast<std::size_t>(source.own[i]), other = static_cast<std::size_t>(index);
-        pairs.add(x, motion.turned(here.normals_.data() + 3 * own), there.points_.data() + 3 * other,
+        pairs.add(x, transform.rotated(here.normals_.data() + 3 * own), there.points_.data() + 3 * other,
                   there.normals_.data() + 3 * other, source.weights[own]);
     });
-    const Motion back = motion.inverse();
+    const RigidTransform back = transform.inverse();
     sums.add(summed(target.count, scale, threads, [&](Pairs& pairs, std::size_t i) {
         if (target.own[i] < 0) return;
-        const std::int32_t index = here.nearest_to(back.moved(target.points + 3 * i));
+        const std::int32_t index = here.nearest_to(back.transformed(target.points + 3 * i));
         if (index < 0) return;
         const auto own = static_cast<std::size_t>(target.own[i]), other = static_cast<std::size_t>(index);
-        pairs.add(motion.moved(here.points_.data() + 3 * other), motion.turned(here.normals_.data() + 3 * other),
+        pairs.add(transform.transformed(here.points_.data() + 3 * other), transform.rotated(here.normals_.data() + 3 * other),
                   target.points + 3 * i, there.normals_.data() + 3 * own, target.weights[own]);
     }));
     return sums;
 }
 
-Motion settle(const Settling& source, const Settling& target, const Motion& start, double scale, int most_steps,
-              double enough, const Freedom& freedom, int threads) {
-    Motion motion = start;
-    double moved = std::numeric_limits<double>::infinity();
-    for (int step = 0; step < most_steps && moved > enough; ++step) {
-        const NormalEquations sums = settling_equations(source, target, motion, scale, threads);
-        motion = small_step(sums.a, sums.b, freedom, motion, moved);
+RigidTransform refine_symmetric(const SurfelPoints& source, const SurfelPoints& target, const RigidTransform& start, double scale, int most_steps,
+              double enough, const DegreesOfFreedom& dof, int threads) {
+    RigidTransform transform = start;
+    double step_size = std::numeric_limits<double>::infinity();
+    for (int step = 0; step < most_steps && step_size > enough; ++step) {
+        const NormalEquations sums = symmetric_equations(source, target, transform, scale, threads);
+        transform = small_step(sums.a, sums.b, dof, transform, step_size);
     }
-    return motion;
+    return transform;
 }
 
 }  // namespace graphreg

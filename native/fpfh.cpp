@@ -1,4 +1,4 @@
-#include "features.hpp"
+#include "fpfh.hpp"
 
 #include <algorithm>
 #include <cmath>

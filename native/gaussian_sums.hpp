@@ -18,7 +18,7 @@ struct MixtureSystem {
 //   force_i  = sum_j w_ij (y_j - x_i)     (count, 3), or null where it is not wanted
 // In single precision, so coordinates must be relative to a common origin; pairs with an exponent below -20 may be left
 // out. Any order of the points gives the right sums; one in which neighbours in space come one after another is fast
-// where s is small. Where s is so large that pairs would be many, see wide_sums.hpp.
+// where s is small. Where s is so large that pairs would be many, see fast_gauss_transform.hpp.
 void gaussian_sums(const MixtureSystem& system, int threads, double* weight, double* force);
 
 }  // namespace graphreg

@@ -1,4 +1,4 @@
-#include "wide_sums.hpp"
+#include "fast_gauss_transform.hpp"
 
 #include <algorithm>
 #include <array>
