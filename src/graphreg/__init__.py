@@ -11,7 +11,8 @@ from graphreg.features.invariant_features import invariants, normals
 from graphreg.features.response import inliers, intensity, resample
 from graphreg.files import formats, read, read_cloud, write
 from graphreg.files.pose_files import read_poses, write_poses
-from graphreg.multiscan.multiway_registration import Multiway, multiway
+from graphreg.multiscan.multiway_registration import multiway
+from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, Trajectory, sequence
 from graphreg.registration import Result, methods, prepare, register
 from graphreg.reports.registration_page import report

@@ -16,8 +16,9 @@ from graphreg.clouds import as_cloud, extent
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error
 from graphreg.multiscan.multiview_refinement import refine_multiview
-from graphreg.multiscan.pose_graph import moved, optimise, squared_errors
-from graphreg.multiscan.retrieval import scan_similarity, surfels_of_scans
+from graphreg.multiscan.pose_graph import squared_errors
+from graphreg.multiscan.pose_graph_optimisation import optimise, retract
+from graphreg.multiscan.retrieval import retrieval_surfels, scan_similarity
 from graphreg.poses import inverse, transform
 
 # Views around a hare, half a turn of it, in an order that is not theirs.
@@ -118,11 +119,11 @@ def test_its_graph_says_of_the_poses_what_the_edges_do() -> None:
     edges = [edge for edge in result.edges if edge.information is not None]
     for edge, squared in zip(edges, squared_errors(result.graph), strict=True):
         off = inverse(result.poses[edge.target]) @ result.poses[edge.source] @ inverse(edge.transformation)
-        shift = transform(off, edge.middle[None])[0] - edge.middle
+        shift = transform(off, edge.rotation_centre[None])[0] - edge.rotation_centre
         turn = Rotation.from_matrix(off[:3, :3]).as_rotvec()
         error = np.concatenate([turn, shift])
         # What is of second order in the turn shifts the middle by no more than this.
-        most = turn @ turn * np.linalg.norm(edge.middle) + np.linalg.norm(turn) * np.linalg.norm(shift)
+        most = turn @ turn * np.linalg.norm(edge.rotation_centre) + np.linalg.norm(turn) * np.linalg.norm(shift)
         apart = np.sqrt(squared) - np.sqrt(error @ edge.information @ error)
         assert abs(apart) <= most * np.sqrt(np.linalg.norm(edge.information[3:, 3:], 2)) + 1e-9
     again = optimise(result.graph)
@@ -143,7 +144,7 @@ def test_the_merged_cloud_tells_whose_each_point_is() -> None:
 
 def test_scans_of_one_body_are_more_alike_than_others() -> None:
     scans = [graphreg.prepare(cloud) for cloud in (*views()[0], stranger())]
-    alike = scan_similarity(surfels_of_scans(scans)[0])
+    alike = scan_similarity(retrieval_surfels(scans)[0])
     np.testing.assert_allclose(alike, alike.T, atol=1e-6)
     np.testing.assert_allclose(np.diag(alike), 1, atol=1e-6)
     assert min(row[np.arange(5) != number].argmax() != 4 for number, row in enumerate(alike[:4]))
@@ -157,7 +158,7 @@ def test_scans_come_to_rest_where_their_surfaces_do() -> None:
     rng = np.random.default_rng(0)
     steps = rng.normal(size=(4, 6)) * np.repeat([2e-3, 2e-4], 3)  # about a tenth of a degree, a fifth of a millimetre
     steps[0] = 0
-    off = moved(np.array(truth), steps)
+    off = retract(np.array(truth), steps)
     settled = refine_multiview(scans, off, pairs)
     again = refine_multiview(scans, np.array(truth), pairs, threads=2)
     np.testing.assert_allclose(settled[0], truth[0], atol=1e-12)
@@ -189,7 +190,7 @@ def test_a_scan_with_most_points_on_one_near_thing_is_placed() -> None:
         ("scans", None, "clouds: expected a list of at least two, got str"),
         ([np.zeros((20, 3))] * 2, ["a", "a"], "names: expected 2 different ones, got a, a"),
         ([np.zeros((20, 3)), np.zeros((4, 3))], ["a", "b"], "b: holds 4 points, but at least 11 are needed"),
-        ([np.zeros((20, 3)), np.eye(3)[[0, 1, 2] * 5]], ["a", "b"], "a: holds 1 different points, but at least 11"),
+        ([np.zeros((20, 3)), np.eye(3)[[0, 1, 2] * 5]], ["a", "b"], "a: has 1 distinct points, but at least 11"),
         ([np.zeros((20, 3)), "text"], ["a", "b"], "b: expected an"),
     ],
 )

@@ -10,7 +10,7 @@ import typer
 from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
-    from graphreg.multiscan.multiway_registration import Multiway
+    from graphreg.multiscan.multiway_result import Multiway
 
 
 def multiway(
@@ -138,7 +138,8 @@ def _optimise(path: Path, out: Path | None, graph: Path | None, as_json: bool) -
     from graphreg.cli.console import tell
     from graphreg.files.g2o import read_graph, write_graph
     from graphreg.files.pose_files import write_poses
-    from graphreg.multiscan.pose_graph import optimise, squared_errors
+    from graphreg.multiscan.pose_graph import squared_errors
+    from graphreg.multiscan.pose_graph_optimisation import optimise
 
     given = read_graph(path)
     found = optimise(given)

@@ -24,7 +24,7 @@ from graphreg.engine.preprocessing import FINE_PER_COARSE, LADDER, PreprocessedC
 from graphreg.engine.refinement import assign_to_surfels, kernel_widths
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.surfels import Surfels, voxel_moments
-from graphreg.multiscan.pose_graph import settle
+from graphreg.multiscan.pose_graph_optimisation import least_squares_poses
 from graphreg.poses import PoseGraph, inverse, pose, rotation_from_vector
 
 # Looks at all pairs, at most; none follows where no scan moved farther than this, in cells.
@@ -61,7 +61,7 @@ def refine_multiview(
             edges = PoseGraph(
                 here, ends, np.array([motion for motion, _ in told]), np.array([firm for _, firm in told])
             )
-            before, here = here, settle(edges)
+            before, here = here, least_squares_poses(edges)
             change = here - before
             moved = np.linalg.norm(change[:, :3, 3], axis=1) + reaches * np.linalg.norm(change[:, :3, :3], axis=(1, 2))
             if moved.max() <= STILL * min(cells):

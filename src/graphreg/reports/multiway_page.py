@@ -14,7 +14,7 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.multiscan.multiway_registration import Multiway
+from graphreg.multiscan.multiway_result import Multiway
 from graphreg.poses import transform
 from graphreg.reports.display_clouds import drawn, sample_of, standpoint
 from graphreg.reports.page_payload import encoded, quantised

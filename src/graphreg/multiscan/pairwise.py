@@ -1,0 +1,181 @@
+"""Pairwise registration of many scans: pairs in parallel, one edge of the pose graph for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.engine.preprocessing import PreprocessedCloud
+from graphreg.errors import InputError
+from graphreg.multiscan.multiway_result import Edge
+from graphreg.multiscan.pose_graph import Groups, connected_groups
+from graphreg.multiscan.retrieval import Pair
+from graphreg.poses import adjoint, inverse, pose
+from graphreg.registration import Result, register
+
+Progress = Callable[[int, int], None]
+"""Called as progress(done, total) after each pair."""
+
+
+@dataclass(frozen=True)
+class PairwiseParameters:
+    """Constants of pairwise registration and of the weights of its edges."""
+
+    # Errors between real scans are up to this factor larger than the standard deviations that `register` reports.
+    # Chosen.
+    covariance_inflation: float = 8.0
+    # Standard deviation that is added to every edge, as a share of the fine voxel size. Chosen.
+    covariance_floor: float = 0.02
+    # Retry on uniformly subsampled clouds: the voxel size is this quantile over all scans of the size in which a scan
+    # has about a point for each voxel, divided by this factor. Chosen.
+    subsampling_quantile: float = 0.75
+    subsampling_factor: float = 4.0
+    # A pair is retried if this drops more than this share of the points of one of its scans. Chosen.
+    min_dropped: float = 0.1
+
+
+PAIRWISE = PairwiseParameters()
+
+
+@dataclass
+class PairwiseRegistration:
+    """Pairs of scans that were registered so far, and what it takes to register more.
+
+    Attributes
+    ----------
+    scans : sequence of PreprocessedCloud
+    names : sequence of str
+        Of the scans, for messages.
+    voxel : float or None
+        As in `register`.
+    seed, threads : int
+    progress : callable or None
+        Called as progress(done, total) after each pair; the total may grow.
+    edges : dict of (int, int) to Edge
+        Of each pair the last attempt that succeeded, else the first.
+    """
+
+    scans: Sequence[PreprocessedCloud]
+    names: Sequence[str]
+    voxel: float | None = None
+    seed: int = 0
+    threads: int = 1
+    progress: Progress | None = None
+    edges: dict[Pair, Edge] = field(default_factory=dict)
+    _done: int = 0
+
+    @property
+    def groups(self) -> Groups:
+        """Scans that successful pairs connect, the largest group first."""
+        return connected_groups([pair for pair, edge in self.edges.items() if edge.success], len(self.scans))
+
+    def register(
+        self, pairs: Sequence[Pair], clouds: Sequence[PreprocessedCloud] | None = None, poses: Floats | None = None
+    ) -> None:
+        """Register pairs and add their edges.
+
+        Parameters
+        ----------
+        pairs : sequence of (int, int)
+            Numbers of source and target.
+        clouds : sequence of PreprocessedCloud, optional
+            Registered in place of the scans, in the same frames.
+        poses : (N, 4, 4) ndarray, optional
+            Refine each pair from these poses; by default it is registered from any pose.
+        """
+        total = self._done + len(pairs)
+        with ThreadPoolExecutor(self.threads) as pool:
+            futures = [pool.submit(self._edge, pair, clouds or self.scans, poses) for pair in pairs]
+            try:
+                for pair, future in zip(pairs, futures, strict=True):
+                    edge = future.result()
+                    if edge.success or pair not in self.edges:
+                        self.edges[pair] = edge
+                    self._done += 1
+                    if self.progress is not None:
+                        self.progress(self._done, total)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _edge(self, pair: Pair, clouds: Sequence[PreprocessedCloud], poses: Floats | None) -> Edge:
+        source, target = pair
+        init = None if poses is None else inverse(poses[target]) @ poses[source]
+        try:
+            # Pairs run in parallel, so each has one thread.
+            result = register(clouds[source], clouds[target], voxel=self.voxel, init=init, seed=self.seed, threads=1)
+        except InputError as problem:
+            reason = str(problem)
+            for role, name in (("source:", self.names[source]), ("target:", self.names[target])):
+                reason = reason.replace(role, f"{name}:")
+            nowhere, centre = np.full((4, 4), np.nan), centroid(self.scans[target])
+            return Edge(source, target, nowhere, False, 0.0, 0.0, None, centre, False, reason)
+        return edge_from_result(pair, result, self.scans[target])
+
+
+def retry_on_subsampled_clouds(
+    registration: PairwiseRegistration, pairs: Sequence[Pair], parameters: PairwiseParameters = PAIRWISE
+) -> None:
+    """Retry pairs on uniformly subsampled clouds.
+
+    Where the scanner stood close to an object, most points of a scan are on that object, and voxels that suit it are
+    too small for everything else. Here each scan is reduced to one point for each voxel of a size that suits all of
+    them. Several scans may have such an object, so the size is an upper quantile over the scans. `register` retries on
+    its own as well, but by the sizes of the two clouds only, and keeps the voxel size of the first attempt.
+
+    Parameters
+    ----------
+    registration : PairwiseRegistration
+    pairs : sequence of (int, int)
+        Those that contain a scan whose number of points changes are registered again.
+    parameters : PairwiseParameters, default PAIRWISE
+    """
+    scans = registration.scans
+    sizes = [scan.sides[2] for scan in scans]
+    voxel = float(np.quantile(sizes, parameters.subsampling_quantile, method="higher")) / parameters.subsampling_factor
+    clouds = [scan.thinned(voxel, registration.threads) for scan in scans]
+    changed = [len(cloud) < (1 - parameters.min_dropped) * len(scan) for scan, cloud in zip(scans, clouds, strict=True)]
+    registration.register([pair for pair in pairs if changed[pair[0]] or changed[pair[1]]], clouds)
+
+
+def edge_from_result(
+    pair: Pair, result: Result, target: PreprocessedCloud, parameters: PairwiseParameters = PAIRWISE
+) -> Edge:
+    """The edge of a pair, with an information matrix about the centroid of the target.
+
+    Parameters
+    ----------
+    pair : (int, int)
+        Numbers of source and target.
+    result : Result
+        Of the registration of this pair.
+    target : PreprocessedCloud
+    parameters : PairwiseParameters, default PAIRWISE
+
+    Returns
+    -------
+    Edge
+    """
+    information = None
+    if result.success and result.covariance is not None and result.centre is not None:
+        radius = float(np.sqrt((target.local**2).sum(axis=1).mean())) or 1.0
+        floor = parameters.covariance_floor * result.settings["voxel"] * np.repeat([1 / radius, 1.0], 3)
+        # From rotations about the centre of the overlap to rotations about the centroid of the target.
+        change = adjoint(pose(np.eye(3), result.centre - centroid(target)))
+        inflated = parameters.covariance_inflation**2 * result.covariance + np.diag(floor**2)
+        information = np.linalg.inv(change @ inflated @ change.T)
+        information = (information + information.T) / 2
+    success = information is not None
+    return Edge(
+        *pair, result.transformation, success, result.confidence, result.overlap, information, centroid(target),
+        success, result.reason,
+    )  # fmt: skip
+
+
+def centroid(scan: PreprocessedCloud) -> Floats:
+    """Origin of the local frame of a scan, (3,), in the frame of its cloud."""
+    return inverse(scan.home)[:3, 3]
