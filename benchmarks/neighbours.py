@@ -28,8 +28,8 @@ from graphreg import neighbour_graph, voxel_downsample  # noqa: E402
 from graphreg.bench.memory import resident_bytes  # noqa: E402
 from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.datasets import synthetic  # noqa: E402
-from graphreg.features.invariant_features import invariants_of  # noqa: E402
-from graphreg.features.response import response_of  # noqa: E402
+from graphreg.features.invariant_features import graph_invariants  # noqa: E402
+from graphreg.features.response import response_intensity  # noqa: E402
 
 Points = NDArray[np.float64]
 K = 10
@@ -62,7 +62,7 @@ def with_small_gicp(points: Points) -> Any:
 
 def describe(points: Points) -> Any:
     graph = neighbour_graph(voxel_downsample(points, VOXEL, THREADS), K, THREADS)
-    return response_of(graph), invariants_of(graph)
+    return response_intensity(graph), graph_invariants(graph)
 
 
 def describe_with_open3d(points: Points) -> Any:

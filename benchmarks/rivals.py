@@ -36,7 +36,7 @@ from graphreg.bench.tables import write_table  # noqa: E402
 from graphreg.clouds import Floats  # noqa: E402
 from graphreg.features.fpfh_features import outward_normals  # noqa: E402
 from graphreg.features.graphs import neighbour_graph  # noqa: E402
-from graphreg.features.invariant_features import planes_of  # noqa: E402
+from graphreg.features.invariant_features import fit_planes  # noqa: E402
 from graphreg.method_interface import Outcome  # noqa: E402
 from graphreg.metrics import angular_error  # noqa: E402
 from graphreg.poses import pose  # noqa: E402
@@ -185,7 +185,7 @@ def open3d_icp(first: Outcome) -> Callable[[], Floats]:
 
 def open3d_icp_to_planes(first: Outcome) -> Callable[[], Floats]:
     """With our normals, which both are given before the clock starts."""
-    normals, _ = planes_of(neighbour_graph(first.target, IcpKnSettings().normal_neighbours))
+    normals, _ = fit_planes(neighbour_graph(first.target, IcpKnSettings().normal_neighbours))
     return icp_of(first, cloud_of(first.target, normals), registration.TransformationEstimationPointToPlane())
 
 

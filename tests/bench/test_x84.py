@@ -26,7 +26,7 @@ def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -
     points = np.random.default_rng(0).normal(size=(400, 3)) * [1, 1, 0.01]
     spoilt = np.arange(400) % 7 == 0
     monkeypatch.setattr(x84, "_spoilt_cloud", lambda *_: (points, spoilt))
-    removed = ~x84.within_x84(x84.response_of(x84.neighbour_graph(points)), 5.2)
+    removed = ~x84.x84_inliers(x84.response_intensity(x84.neighbour_graph(points)), 5.2)
     row = next(iter(x84.measure(x84.Job("made", "gaussian", 0.1), None)))
     both = np.count_nonzero(removed & spoilt)
     assert row["recall"] == both / spoilt.sum()

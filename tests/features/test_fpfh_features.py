@@ -1,4 +1,4 @@
-"""FPFH: beside its definition, its invariance, and what is refused."""
+"""FPFH: against its numpy twin, invariance under rigid transforms, input that is refused."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_histograms_agree_with_their_twin(points: np.ndarray, seed: int, reach: 
 
 
 @given(clouds, seeds)
-def test_no_rigid_motion_changes_them(points: np.ndarray, seed: int) -> None:
-    """But for angles at the edge of a bin, which rounding can push over it."""
+def test_rigid_transforms_do_not_change_fpfh(points: np.ndarray, seed: int) -> None:
+    """Except for angles at the edge of a bin, which rounding can move into the next one."""
     motion = random_transform(seed, np.ptp(points, axis=0).max())
     normals = unit_normals(len(points), seed)
     radius = 0.3 * np.ptp(points, axis=0).max()
@@ -42,12 +42,12 @@ def test_no_rigid_motion_changes_them(points: np.ndarray, seed: int) -> None:
     assert np.isclose(here, there, atol=1e-6).all(axis=1).mean() > 0.95
 
 
-def test_each_histogram_sums_up() -> None:
+def test_each_histogram_has_the_sum_200() -> None:
     points = random_cloud("surface", 400, 0)
     sums = graphreg.fpfh(points).reshape(-1, 3, 11).sum(axis=2)
-    crowded = sums.any(axis=1)
-    assert crowded.mean() > 0.9
-    np.testing.assert_allclose(sums[crowded & (sums > 150).all(axis=1)], 200)
+    nonzero = sums.any(axis=1)
+    assert nonzero.mean() > 0.9
+    np.testing.assert_allclose(sums[nonzero & (sums > 150).all(axis=1)], 200)
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
@@ -55,7 +55,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     assert len({graphreg.fpfh(points, threads=threads).tobytes() for threads in (1, 2, 5)}) == 1
 
 
-def test_rows_that_are_not_finite_and_points_alone() -> None:
+def test_rows_that_are_not_finite_and_points_without_neighbours() -> None:
     points = np.vstack([random_cloud("surface", 100, 0), [[100.0, 0, 0]], [[np.nan, 0, 0]]])
     found = graphreg.fpfh(points, 0.3)
     assert found.shape == (102, 33)
@@ -64,7 +64,7 @@ def test_rows_that_are_not_finite_and_points_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"radius": 0.0}, "radius: expected a positive"),
         ({"normals": np.zeros((5, 3))}, r"normals: expected shape \(100, 3\)"),
@@ -72,14 +72,14 @@ def test_rows_that_are_not_finite_and_points_alone() -> None:
         ({"k": 200}, "points: holds 100 points"),
     ],
 )
-def test_what_cannot_be_used(settings: dict[str, object], told: str) -> None:
-    with pytest.raises(graphreg.InputError, match=f"^{told}"):
+def test_arguments_out_of_range(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^{message}"):
         graphreg.fpfh(random_cloud("surface", 100, 0), **settings)
 
 
 @given(seeds, st.integers(1, 60), st.integers(0, 60), st.sampled_from([1, 7, 33]), st.integers(1, 3))
-def test_the_nearest_feature(seed: int, count: int, queries: int, width: int, threads: int) -> None:
-    """Whole numbers, so that distances are exact and many are equal: the first of them counts."""
+def test_nearest_features_are_exact(seed: int, count: int, queries: int, width: int, threads: int) -> None:
+    """Whole numbers, so that distances are exact and many are equal: then the lowest index is nearest."""
     rng = np.random.default_rng(seed)
     features, asked = (rng.integers(0, 4, (n, width)).astype(np.float32) for n in (count, queries))
     squared = ((asked[:, None] - features[None]) ** 2).sum(axis=2)

@@ -1,4 +1,4 @@
-"""Weights, shift, Laplacian and filters."""
+"""Weights W, graph shift A, Laplacian and graph filters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_weights_follow_equation_1(points: Floats, k: int) -> None:
 
 
 @given(clouds)
-def test_matrices_belong_together(points: Floats) -> None:
+def test_adjacency_shift_and_laplacian_are_consistent(points: Floats) -> None:
     graph = graphreg.neighbour_graph(points)
     w, a, laplacian = graph.adjacency(), graph.shift(), graph.laplacian()
     np.testing.assert_allclose(w.sum(axis=1), graph.degrees, rtol=1e-14)
@@ -72,13 +72,13 @@ def test_points_without_a_nearer_neighbour_are_isolated() -> None:
 
 
 @pytest.mark.parametrize("k", [1, 0, -3, 2.5, "ten", None])
-def test_k_that_is_no_number_of_neighbours(k: object) -> None:
+def test_k_must_be_a_whole_number_from_2_on(k: object) -> None:
     with pytest.raises(graphreg.InputError, match="^k: expected"):
         graphreg.neighbour_graph(np.zeros((50, 3)), k)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "all"])
-def test_threads_that_are_no_number_of_threads(threads: object) -> None:
+def test_threads_must_be_a_positive_whole_number(threads: object) -> None:
     with pytest.raises(graphreg.InputError, match="^threads: expected"):
         graphreg.neighbour_graph(np.zeros((50, 3)), threads=threads)  # type: ignore[arg-type]
 

@@ -10,19 +10,19 @@ from tests.support import twins
 from tests.support.strategies import Floats, clouds, random_cloud
 
 import graphreg
-from graphreg.features.invariant_features import FEATURES, planes_of
+from graphreg.features.invariant_features import FEATURES, fit_planes
 
 
 @given(clouds, st.integers(3, 14))
 def test_planes_agree_with_lapack(points: Floats, k: int) -> None:
     graph = graphreg.neighbour_graph(points, k)
-    normals, curvature = planes_of(graph)
-    expected, bend, shares = twins.fit_planes(points, graph.neighbours)
+    normals, curvature = fit_planes(graph)
+    expected, expected_curvature, shares = twins.fit_planes(points, graph.neighbours)
     gaps = (shares[:, 1] - shares[:, 0]) * (shares[:, 2] - shares[:, 0])
     clear = gaps > 1e-6
-    np.testing.assert_allclose(curvature[clear], bend[clear], rtol=0, atol=2e-15)
-    # Where two eigenvalues meet, the error of the cosine is the root of the rounding.
-    np.testing.assert_allclose(curvature, bend, rtol=0, atol=np.sqrt(np.finfo(float).eps))
+    np.testing.assert_allclose(curvature[clear], expected_curvature[clear], rtol=0, atol=2e-15)
+    # Where two eigenvalues coincide, the error of the cosine is the square root of the rounding error.
+    np.testing.assert_allclose(curvature, expected_curvature, rtol=0, atol=np.sqrt(np.finfo(float).eps))
     np.testing.assert_allclose(np.linalg.norm(normals[clear], axis=1), 1, rtol=1e-14)
     sine = np.linalg.norm(np.cross(normals[clear], expected[clear]), axis=1)
     assert (sine <= 1e-14 / gaps[clear]).all()
@@ -31,27 +31,27 @@ def test_planes_agree_with_lapack(points: Floats, k: int) -> None:
 @given(clouds)
 def test_variation_agrees_with_its_twin(points: Floats) -> None:
     graph = graphreg.neighbour_graph(points)
-    normals, curvature = planes_of(graph)
-    variation, turning = twins.variation(points, graph.neighbours, normals, curvature)
+    normals, curvature = fit_planes(graph)
+    variation, normal_variation = twins.variation(points, graph.neighbours, normals, curvature)
     features = graphreg.invariants(points)
     assert features.shape == (len(points), len(FEATURES))
     np.testing.assert_allclose(features[:, 0], variation, rtol=1e-12, atol=1e-28)
-    np.testing.assert_allclose(features[:, 1], turning, rtol=1e-12, atol=1e-28)
+    np.testing.assert_allclose(features[:, 1], normal_variation, rtol=1e-12, atol=1e-28)
     np.testing.assert_array_equal(features[:, 2], curvature)
 
 
-def test_known_surfaces() -> None:
+def test_planes_and_spheres() -> None:
     rng = np.random.default_rng(0)
     plane = np.column_stack([rng.uniform(size=(2000, 2)), np.zeros(2000)])
     np.testing.assert_allclose(np.abs(graphreg.normals(plane) @ [0, 0, 1]), 1, rtol=1e-12)
     np.testing.assert_allclose(graphreg.invariants(plane), 0, atol=1e-15)
     sphere = rng.normal(size=(20_000, 3))
     sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
-    towards = np.einsum("ij,ij->i", graphreg.normals(sphere), sphere)
-    assert np.quantile(np.abs(towards), 0.01) > 0.999
+    cosines = np.einsum("ij,ij->i", graphreg.normals(sphere), sphere)
+    assert np.quantile(np.abs(cosines), 0.01) > 0.999
 
 
-def test_normals_turn_towards_the_viewpoint() -> None:
+def test_normals_are_oriented_towards_the_viewpoint() -> None:
     points = random_cloud("surface", 500, 1)
     normals = graphreg.normals(points, viewpoint=[0, 0, 9])
     assert (normals[:, 2] > 0).mean() > 0.99

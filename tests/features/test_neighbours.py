@@ -12,8 +12,8 @@ from tests.support.twins import nearest, squared_distances
 import graphreg._core as _core
 
 lattices = st.builds(
-    lambda side, seed: np.random.default_rng(seed).permutation(
-        np.stack(np.meshgrid(*[np.arange(float(side))] * 3), -1).reshape(-1, 3)
+    lambda size, seed: np.random.default_rng(seed).permutation(
+        np.stack(np.meshgrid(*[np.arange(float(size))] * 3), -1).reshape(-1, 3)
     ),
     st.integers(3, 7),
     seeds,
@@ -32,13 +32,13 @@ clouds = st.one_of(general, lattices, repeated, far_apart)
 
 
 @given(clouds, st.integers(1, 25), st.integers(1, 4))
-def test_graph_is_exact_also_where_distances_are_equal(points: Floats, k: int, threads: int) -> None:
+def test_the_graph_is_exact_also_where_distances_are_equal(points: Floats, k: int, threads: int) -> None:
     expected, _ = nearest(points, points, k, exclude_self=True)
     assert np.array_equal(_core.Tree(points, threads).graph(k, threads), expected)
 
 
 @given(clouds, general, st.integers(1, 25), st.integers(1, 4))
-def test_nearest_is_exact(points: Floats, queries: Floats, k: int, threads: int) -> None:
+def test_nearest_neighbours_are_exact(points: Floats, queries: Floats, k: int, threads: int) -> None:
     index, squared = _core.Tree(points, threads).nearest(queries, k, threads)
     expected, distances = nearest(points, queries, k)
     assert np.array_equal(index, expected)
@@ -46,7 +46,7 @@ def test_nearest_is_exact(points: Floats, queries: Floats, k: int, threads: int)
 
 
 @given(clouds, general, st.floats(0, 3), st.integers(1, 4))
-def test_within_finds_all_and_no_more(points: Floats, queries: Floats, radius: float, threads: int) -> None:
+def test_radius_search_is_exact(points: Floats, queries: Floats, radius: float, threads: int) -> None:
     offsets, index, squared = _core.Tree(points, threads).within(queries, radius, threads)
     distances = squared_distances(queries, points)
     assert offsets[0] == 0
@@ -89,6 +89,6 @@ def test_an_empty_tree_is_refused() -> None:
         _core.Tree(np.zeros((0, 3)), 1)
 
 
-def test_no_queries_give_no_answers() -> None:
+def test_an_empty_set_of_queries() -> None:
     index, squared = _core.Tree(random_cloud("blob", 50, 1), 2).nearest(np.zeros((0, 3)), 3, 2)
     assert index.shape == squared.shape == (0, 3)

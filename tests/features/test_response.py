@@ -10,7 +10,7 @@ from tests.support import twins
 from tests.support.strategies import Floats, clouds, random_cloud, seeds
 
 import graphreg
-from graphreg.features.response import median_absolute_deviation, within_x84
+from graphreg.features.response import median_absolute_deviation, x84_inliers
 
 
 @given(clouds, st.integers(2, 14))
@@ -24,7 +24,7 @@ def test_intensity_agrees_with_its_twin(points: Floats, k: int) -> None:
     )
 
 
-def test_a_plane_responds_with_nothing_and_an_outlier_most() -> None:
+def test_the_response_is_zero_on_a_plane_and_largest_at_an_outlier() -> None:
     side = np.arange(20.0)
     plane = np.stack([*np.meshgrid(side, side), np.zeros((20, 20))], -1).reshape(-1, 3)
     response = graphreg.intensity(np.vstack([plane, [[9.5, 9.5, 6.0]]]))
@@ -41,14 +41,14 @@ def test_x84_is_the_rule_as_printed(values: list[float], alpha: float) -> None:
     n = len(deviations)
     mad = (deviations[(n - 1) // 2] + deviations[n // 2]) / 2
     assert median_absolute_deviation(response) == pytest.approx(mad)
-    kept = within_x84(response, alpha)
+    kept = x84_inliers(response, alpha)
     assert np.array_equal(kept, response <= alpha * median_absolute_deviation(response))
 
 
-def test_x84_passes_over_what_is_not_finite() -> None:
+def test_x84_rejects_values_that_are_not_finite() -> None:
     response = np.array([1.0, 2.0, 3.0, np.inf, np.inf, np.inf, np.inf])
-    assert np.array_equal(within_x84(response, 5.2), [True, True, True] + 4 * [False])
-    assert not within_x84(np.full(5, np.inf), 5.2).any()
+    assert np.array_equal(x84_inliers(response, 5.2), [True, True, True] + 4 * [False])
+    assert not x84_inliers(np.full(5, np.inf), 5.2).any()
 
 
 @pytest.mark.parametrize("alpha", [0, -1, float("nan")])
@@ -69,7 +69,7 @@ def test_the_top_share_has_the_highest_response(points: Floats, fraction: float)
 
 
 @given(clouds, seeds)
-def test_no_outlier_is_chosen(points: Floats, seed: int) -> None:
+def test_no_outlier_is_selected(points: Floats, seed: int) -> None:
     kept = graphreg.inliers(points)
     for method in ("top", "proportional"):
         chosen = graphreg.resample(points, 0.9, method=method, seed=seed)  # type: ignore[arg-type]
@@ -77,19 +77,19 @@ def test_no_outlier_is_chosen(points: Floats, seed: int) -> None:
         assert len(chosen) == min(kept.sum(), round(0.9 * len(points)))
 
 
-def test_the_draw_is_in_proportion_to_the_response() -> None:
+def test_sampling_is_proportional_to_the_response() -> None:
     points = random_cloud("surface", 60, 2)
     response = graphreg.intensity(points)
-    draws = 20_000
+    samples = 1000
     counts = np.zeros(60)
-    for seed in range(draws // 20):
+    for seed in range(samples):
         counts[graphreg.resample(points, 1 / 60, method="proportional", alpha=None, seed=seed)] += 1
     share = response / response.sum()
-    spread = np.sqrt(share * (1 - share) * draws / 20)
-    assert (np.abs(counts - share * draws / 20) <= 5 * spread + 1).all()
+    spread = np.sqrt(share * (1 - share) * samples)
+    assert (np.abs(counts - share * samples) <= 5 * spread + 1).all()
 
 
-def test_the_same_seed_draws_the_same_points() -> None:
+def test_the_same_seed_samples_the_same_points() -> None:
     points = random_cloud("blob", 500, 2)
     first, again, other = (graphreg.resample(points, 0.3, method="proportional", seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first, again)

@@ -17,7 +17,7 @@ from graphreg.baselines.icp import IcpSettings, register_icp
 from graphreg.baselines.icp_kn import IcpKnSettings, register_icp_kn
 from graphreg.features.fpfh_features import outward_normals
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import planes_of
+from graphreg.features.invariant_features import fit_planes
 from graphreg.method_interface import Outcome
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose, rotation_from_vector, transform
@@ -79,7 +79,7 @@ def icp_to_planes_beside_theirs(
     voxel = voxel_of(pair)
     found = register_icp_kn(*pair, IcpKnSettings(voxel=voxel, normal_neighbours=10), start)
     there = cloud_of(found.target)
-    normals, _ = planes_of(neighbour_graph(found.target, 10))
+    normals, _ = fit_planes(neighbour_graph(found.target, 10))
     there.normals = open3d.utility.Vector3dVector(normals)
     theirs = registration.registration_icp(
         cloud_of(found.source),

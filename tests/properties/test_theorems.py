@@ -1,9 +1,9 @@
-"""Theorem 1 and Theorem 2: no rigid motion changes the response intensity, nor V_g. Held to what float64 allows.
+"""Theorems 1 and 2: rigid transforms change neither the response intensity nor V_g, to the precision of float64.
 
-Moving a cloud rounds its coordinates: by `rounding` below, a few units in the last place of the largest. That is all
-that may be seen of the motion, so every tolerance here is a multiple of it, derived from the formula it goes through.
-Where two distances are equal but for rounding, the k nearest neighbours themselves are not determined: such points are
-left out, and counted, so that a cloud that consists of them does not pass for a proof.
+Transforming a cloud rounds its coordinates: by `rounding` below, a few units in the last place of the largest one.
+Every tolerance here is a multiple of that error, propagated through the formula. Where two distances are equal up to
+rounding, the k nearest neighbours themselves are not determined: such points are left out, and counted, so that a cloud
+that consists of them does not pass as a proof.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rounding_after(motion: Floats, points: Floats) -> float:
 
 
 def neighbourhoods(points: Floats, rounding: float) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
-    """Neighbours, tau, and whether rounding can change neither who they are nor which of them have a weight."""
+    """Neighbours, tau, and the mask of points of which rounding changes neither neighbours nor nonzero weights."""
     index, squared = nearest(points, points, K + 1, exclude_self=True)
     distance = np.sqrt(squared)
     safe = np.diff(distance[:, K - 2 :], axis=1).min(axis=1) > 16 * rounding
@@ -46,7 +46,7 @@ def assert_theorem_1(points: Floats, motion: Floats) -> None:
     before = np.sqrt(graphreg.intensity(points))
     after = np.sqrt(graphreg.intensity(moved(motion, points)))
     # |x_i - mean| is a length. Its error: that of an offset, 2 sqrt(3) roundings, and as much through each of the K
-    # weights, which turn by at most 8 / tau for a change of distance, over a degree of at least (K - 1) exp(-2).
+    # weights, which change by at most 8 / tau per unit of distance, over a degree of at least (K - 1) exp(-2).
     tolerance = 2 * np.sqrt(3) * rounding * (1 + 2 * 8 * K / ((K - 1) * np.exp(-2)))
     assert (np.abs(after - before)[safe] <= tolerance).all()
 
@@ -56,7 +56,7 @@ def assert_theorem_2(points: Floats, motion: Floats) -> None:
     index, tau, safe = neighbourhoods(points, rounding)
     _, _, shares = fit_planes(points, index)
     gap = np.minimum(shares[:, 1] - shares[:, 0], shares[:, 2] - shares[:, 0])
-    # A plane is determined where its eigenvalue stands apart; the features of a point also need its neighbours' planes.
+    # A plane is determined where its smallest eigenvalue is distinct; V_g also needs the planes of the neighbours.
     determined = safe & (gap > 0.01)
     usable = determined & determined[index].all(axis=1)
     assert usable.mean() > 0.1
@@ -90,7 +90,7 @@ def test_theorem_2(points: Floats, motion: Floats) -> None:
     assert_theorem_2(points, motion)
 
 
-def test_far_away_where_float32_would_fail() -> None:
+def test_far_from_the_origin_where_float32_would_fail() -> None:
     points = random_cloud("surface", 2000, 7)
     motion = random_transform(11, 1e7)
     far = moved(motion, points)
@@ -102,8 +102,8 @@ def test_far_away_where_float32_would_fail() -> None:
     assert np.median(np.abs(in_float32 / before - 1)) > 0.5
 
 
-def test_other_changes_are_seen() -> None:
-    """The counter-proof: what is no rigid motion does change both."""
+def test_a_stretch_changes_both() -> None:
+    """The converse: a transform that is not rigid changes intensity and V_g."""
     points = random_cloud("surface", 500, 3)
     stretched = points * [1.0, 1.0, 1.2]
     assert np.median(np.abs(graphreg.intensity(stretched) / graphreg.intensity(points) - 1)) > 1e-3

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.clouds import Floats
-from graphreg.features.fpfh_features import histograms_of, outward_normals
+from graphreg.features.fpfh_features import fpfh_histograms, outward_normals
 
 Matches = NDArray[np.int64]
 """(K, 2): rows of the source and of the target."""
@@ -21,7 +21,7 @@ def feature_matches(run: BaselineRun, radius: float) -> Matches:
     """Pairs that are each other's nearest by their FPFH; radius in voxels."""
     features = [
         np.asarray(
-            histograms_of(
+            fpfh_histograms(
                 cloud, outward_normals(cloud, NORMAL_NEIGHBOURS, run.threads), radius * run.voxel, MOST_NEIGHBOURS,
                 run.threads,
             ),

@@ -17,7 +17,7 @@ from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, plane_distance
 from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import planes_of
+from graphreg.features.invariant_features import fit_planes
 from graphreg.method_interface import Callback, Outcome
 
 
@@ -51,7 +51,7 @@ def register_icp_kn(
 ) -> Outcome:
     """Nothing is drawn at random: the seed changes nothing. It ends early only where it no longer moves at all."""
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    normals, _ = planes_of(neighbour_graph(run.target, settings.normal_neighbours, threads))
+    normals, _ = fit_planes(neighbour_graph(run.target, settings.normal_neighbours, threads))
     run.described()
     closest = ClosestPoints(run)
     objective = plane_distance(run, normals)

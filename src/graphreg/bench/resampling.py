@@ -20,7 +20,7 @@ from graphreg.bench.pair_pictures import CAMERA, SIZE
 from graphreg.bench.pairs import Pair, pair_of, points_of
 from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import invariants_of
+from graphreg.features.invariant_features import graph_invariants
 from graphreg.features.response import inliers, intensity, resample
 from graphreg.poses import own_frame, transform
 from graphreg.registration import register
@@ -111,7 +111,7 @@ def _invariants(pair: Pair) -> Image:
 
 def _variation(points: Floats) -> Floats:
     """V_g, which the invariants begin with."""
-    return np.asarray(invariants_of(neighbour_graph(points))[:, 0])
+    return np.asarray(graph_invariants(neighbour_graph(points))[:, 0])
 
 
 def _same_places(pair: Pair) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from graphreg.clouds import Floats, Mask
 from graphreg.datasets import synthetic
 from graphreg.datasets.contamination import add_outliers
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.response import response_of, rounding_of, within_x84
+from graphreg.features.response import response_intensity, rounding_error, x84_inliers
 from graphreg.files import read
 from graphreg.metrics import rmsd
 from graphreg.registration import register
@@ -97,9 +97,9 @@ def measure(job: Job | Registration, data: Path | None) -> Iterator[dict[str, An
         yield {**_about(job.pair, job.kind, job.ratio, job.alpha), **missing, "rmsd": _registered(job, data)}
         return
     points, spoilt = _spoilt_cloud(job, data)
-    response = response_of(neighbour_graph(points))
+    response = response_intensity(neighbour_graph(points))
     for alpha in ALPHAS:
-        kept = within_x84(response, alpha, rounding_of(points))
+        kept = x84_inliers(response, alpha, rounding_error(points))
         removed = ~kept
         yield {
             **_about(job.cloud.removesuffix(".ply"), job.kind, job.ratio, alpha),

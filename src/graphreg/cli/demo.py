@@ -58,8 +58,8 @@ def demo(
     from graphreg.cli.progress import working
     from graphreg.datasets import synthetic
     from graphreg.features.graphs import neighbour_graph
-    from graphreg.features.invariant_features import invariants_of
-    from graphreg.features.response import inliers, response_of
+    from graphreg.features.invariant_features import graph_invariants
+    from graphreg.features.response import inliers, response_intensity
     from graphreg.files import write
     from graphreg.metrics import angular_error
     from graphreg.poses import inverse, pose, rotation_from_vector
@@ -83,7 +83,7 @@ def demo(
             kept = inliers(spoilt, threads=threads)
             cleaned = time.perf_counter()
             graph = neighbour_graph(spoilt[kept], threads=threads)
-            response, variation = response_of(graph), invariants_of(graph)[:, 0]
+            response, variation = response_intensity(graph), graph_invariants(graph)[:, 0]
             described = time.perf_counter()
         scans[name] = {
             "points": len(spoilt),

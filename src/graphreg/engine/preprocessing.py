@@ -16,7 +16,7 @@ from graphreg.engine.descriptors import Descriptors, compute_descriptors, orient
 from graphreg.engine.surfels import NEIGHBOURS, Surfels, VoxelMoments, voxel_moments, voxel_sizes_for
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.response import median_absolute_deviation, response_of, rounding_of
+from graphreg.features.response import median_absolute_deviation, response_intensity, rounding_error
 from graphreg.poses import inverse, own_frame, pose, transform
 
 # Coarse pieces of the smaller cloud, about; the larger one may have twice as many. Fine cells are this much smaller, as
@@ -167,7 +167,7 @@ def preprocess(
     if weights is not None:
         weights = (weights if rows is None else weights[rows])[kept]
     home = own_frame(strided_sample(near))
-    return PreprocessedCloud(name, transform(home, near), weights, home, rounding_of(near))
+    return PreprocessedCloud(name, transform(home, near), weights, home, rounding_error(near))
 
 
 def strided_sample(values: Floats) -> Floats:
@@ -266,7 +266,7 @@ def _one_by_one(cloud: PreprocessedCloud, k: int, alpha: float, threads: int) ->
     """A cloud without the points that the X84 rule drops by their own response."""
 
     def made() -> PreprocessedCloud:
-        response = response_of(neighbour_graph(cloud.local, k, threads))
+        response = response_intensity(neighbour_graph(cloud.local, k, threads))
         kept = response <= robust_x84_limit(response, alpha, cloud.rounding)
         if np.count_nonzero(kept) <= k:
             raise InputError(f"{cloud.name}: no surface stands out among its points")

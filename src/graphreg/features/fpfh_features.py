@@ -1,10 +1,11 @@
-"""FPFH: fast point feature histograms, what the surface around a point looks like in 33 numbers.
+"""FPFH, fast point feature histograms: 33 numbers that describe the surface around a point.
 
 R. B. Rusu, N. Blodow, M. Beetz: Fast point feature histograms (FPFH) for 3D registration. ICRA 2009.
 
-For each neighbour within a radius, three angles between the two normals and the line that joins the points, a histogram
-of eleven bins each; then the neighbours' histograms are mixed in. No rigid motion changes them, as long as the signs of
-the normals move with the cloud.
+For each neighbour within a radius there are three angles between the two normals and the line that joins the points,
+collected in a histogram of eleven bins each (SPFH). The histograms of the neighbours, weighted with the inverse squared
+distance, are added to a point's own. Rigid transforms do not change FPFH, provided that the signs of the normals rotate
+with the cloud.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import graphreg._core as _core
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph
-from graphreg.features.invariant_features import planes_of
+from graphreg.features.invariant_features import fit_planes
 from graphreg.threads import thread_count
 
-# The default radius, in spacings of the cloud.
-REACH = 5.0
+RADIUS_IN_SPACINGS = 5.0
+"""Default radius of the neighbourhood, in median nearest-neighbour distances of the cloud (chosen)."""
 
 
 def fpfh(
@@ -34,46 +35,102 @@ def fpfh(
     max_neighbours: int = 100,
     threads: int | None = None,
 ) -> Floats:
-    """(N, 33): three histograms of eleven bins side by side, each summing up to 200.
+    """Compute fast point feature histograms (Rusu et al. 2009).
 
-    radius          how far neighbours are taken from; by default five times the median distance of nearest points
-    normals         (N, 3) unit normals, their signs consistent; by default of planes through k neighbours, turned away
-                    from the cloud's centroid
-    max_neighbours  only the nearest so many
+    As in Open3D, a point's own histogram is added with weight one, and those of its neighbours with 1 / distance^2.
 
-    The neighbours' histograms are weighted with 1 / distance^2, and a point's own is added in full, as Open3D does it.
-    Zero for points without neighbours, NaN for rows that are not finite.
+    Parameters
+    ----------
+    points : (N, 3) array_like
+        At least k + 1 finite points.
+    radius : float, optional
+        Radius of the neighbourhood, in the unit of the data. By default five times the median distance between nearest
+        neighbours.
+    normals : (N, 3) array_like, optional
+        Unit normals with consistent signs. By default those of planes fitted to k neighbours, oriented away from the
+        cloud's centroid.
+    k : int, default 10
+        Number of neighbours for the default normals.
+    max_neighbours : int, default 100
+        Of more neighbours within the radius only the nearest ones are used.
+    threads : int, optional
+        Number of threads, by default all. The result does not depend on it.
+
+    Returns
+    -------
+    (N, 33) ndarray of float64
+        Three histograms of eleven bins, each with the sum 200. Zero for points without neighbours, NaN for rows that
+        are not finite.
+
+    Raises
+    ------
+    InputError
+        Where `radius` is not positive, or `normals` does not have one finite row for each finite point.
+
+    Examples
+    --------
+    >>> import graphreg, numpy as np
+    >>> sphere = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    >>> histograms = graphreg.fpfh(sphere, 0.3, normals=sphere)
+    >>> histograms.shape, bool(np.allclose(histograms.reshape(-1, 3, 11).sum(axis=2), 200))
+    ((1000, 33), True)
     """
     workers = thread_count(threads)
     cloud = as_cloud(points, "points", at_least=k + 1)
     if radius is not None and not 0 < radius < np.inf:
         raise InputError(f"radius: expected a positive length, got {radius!r}")
     if normals is None:
-        found = outward_normals(cloud.points, k, workers)
+        used = outward_normals(cloud.points, k, workers)
     else:
-        given = np.asarray(normals, np.float64)
-        if given.shape != (len(cloud.kept), 3):
-            raise InputError(f"normals: expected shape {(len(cloud.kept), 3)}, got {given.shape}")
-        found = np.ascontiguousarray(given[cloud.kept])
-        if not np.isfinite(found).all():
+        rows = np.asarray(normals, np.float64)
+        if rows.shape != (len(cloud.kept), 3):
+            raise InputError(f"normals: expected shape {(len(cloud.kept), 3)}, got {rows.shape}")
+        used = np.ascontiguousarray(rows[cloud.kept])
+        if not np.isfinite(used).all():
             raise InputError("normals: expected finite numbers for all finite points")
-    return cloud.restore(histograms_of(cloud.points, found, radius, max_neighbours, workers), np.nan)
+    return cloud.restore(fpfh_histograms(cloud.points, used, radius, max_neighbours, workers), np.nan)
 
 
 def outward_normals(points: Floats, k: int, threads: int) -> Floats:
-    """Normals of planes through k neighbours, turned away from the cloud's centroid."""
+    """Estimate normals from k neighbours and orient them away from the cloud's centroid.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+    k : int
+    threads : int
+
+    Returns
+    -------
+    (N, 3) ndarray
+        Unit normals, zero where no plane is determined.
+    """
     tree = _core.Tree(points, threads)
-    normals, _ = planes_of(Graph(points, tree.graph(k, threads), tree.order(), threads))
+    normals, _ = fit_planes(Graph(points, tree.graph(k, threads), tree.order(), threads))
     inward = np.einsum("ij,ij->i", normals, points - points.mean(axis=0)) < 0
     normals[inward] *= -1
     return normals
 
 
-def histograms_of(points: Floats, normals: Floats, radius: float | None, max_neighbours: int, threads: int) -> Floats:
-    """`fpfh` of finite points."""
+def fpfh_histograms(points: Floats, normals: Floats, radius: float | None, max_neighbours: int, threads: int) -> Floats:
+    """Compute FPFH of finite points with known normals.
+
+    Parameters
+    ----------
+    points, normals : (N, 3) ndarray
+    radius : float or None
+        None: `RADIUS_IN_SPACINGS` times the median distance between nearest neighbours.
+    max_neighbours : int
+    threads : int
+
+    Returns
+    -------
+    (N, 33) ndarray
+    """
     tree = _core.Tree(points, threads)
     if radius is None:
         _, squared = tree.nearest(points, 2, threads)
-        radius = REACH * float(np.sqrt(np.median(squared[:, 1])))
+        radius = RADIUS_IN_SPACINGS * float(np.sqrt(np.median(squared[:, 1])))
     offsets, indices, squared = tree.within(points, radius, threads)
     return _core.feature_histograms(points, normals, offsets, indices, squared, max_neighbours, threads)

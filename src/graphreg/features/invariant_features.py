@@ -1,10 +1,10 @@
-"""What makes points alike: normals, curvature and the variation V_g of both (Eq. 5 and 6, Thm. 2, Sec. III-D).
+"""Features that no rigid transform changes: normals, curvature and graph variation (Eq. 5 and 6, Thm. 2, Sec. III-D).
 
-    V_g(x_i) = sum_j W_ij |s_i - s_j|^2,    s = (normal, curvature)
+    V_g(x_i) = sum_j W_ij |s_i - s_j|^2,    s = (n, c) = (normal, curvature)
 
-A plane through a point has two normals, n and -n, and nothing in the cloud tells which one to take. So normals are
-compared without their sign: |n_i - n_j| is the shorter of the two distances. Then V_g does not change under any rigid
-motion, as Theorem 2 says.
+is the variation of the signal s on the graph. A plane has two unit normals, n and -n, and the cloud does not determine
+which one to take. Normals are therefore compared up to sign: |n_i - n_j| is the smaller of the two distances. Then V_g
+does not change under any rigid transform, as Theorem 2 states.
 """
 
 from __future__ import annotations
@@ -19,32 +19,79 @@ from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph, neighbour_graph
 
-FEATURES = ("variation", "turning", "curvature")
-"""The columns of `invariants`."""
+FEATURES = ("variation", "normal_variation", "curvature")
+"""Names of the columns of `invariants`."""
 
 
 def invariants(points: Any, k: int = 10, threads: int | None = None) -> Floats:
-    """(N, 3): features of each point that no rigid motion changes, the columns being `FEATURES`.
+    """Compute three features of each point that no rigid transform changes.
 
-    variation  V_g = sum_j W_ij (|n_i - n_j|^2 + (c_i - c_j)^2), Theorem 2
-    turning    sum_j sqrt(W_ij) |n_i - n_j|^2, how much the normals turn (one of two features of the authors' program)
-    curvature  c, the smallest eigenvalue of the local covariance over the sum of all three: 0 on a plane, at most 1/3
+    The columns are named by `FEATURES`:
 
-    NaN for rows that are not finite.
+    - variation: V_g = sum_j W_ij (|n_i - n_j|^2 + (c_i - c_j)^2), Theorem 2
+    - normal_variation: sum_j sqrt(W_ij) |n_i - n_j|^2, one of the two features of the authors' program
+    - curvature: c = l_0 / (l_0 + l_1 + l_2), the smallest eigenvalue of the covariance of the neighbourhood over the
+      sum of all three: 0 on a plane, at most 1/3
+
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    k : int, default 10
+        Number of neighbours in the graph.
+    threads : int, optional
+        Number of threads, by default all. The result does not depend on it.
+
+    Returns
+    -------
+    (N, 3) ndarray of float64
+        NaN for rows that are not finite.
+
+    Examples
+    --------
+    >>> import graphreg, numpy as np
+    >>> plane = np.random.default_rng(0).uniform(size=(500, 3)) * [1, 1, 0]
+    >>> features = graphreg.invariants(plane)
+    >>> features.shape, bool(np.allclose(features, 0, atol=1e-12))
+    ((500, 3), True)
     """
     cloud = as_cloud(points, "points")
-    return cloud.restore(invariants_of(neighbour_graph(cloud, k, threads)), np.nan)
+    return cloud.restore(graph_invariants(neighbour_graph(cloud, k, threads)), np.nan)
 
 
 def normals(points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, threads: int | None = None) -> Floats:
-    """(N, 3): unit normals of the planes through each point and its k nearest neighbours.
+    """Estimate unit normals: of the plane fitted to each point and its k nearest neighbours.
 
-    viewpoint  (3,): where the sensor stood; normals are turned towards it. Without one their sign is arbitrary.
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    k : int, default 10
+        Number of neighbours.
+    viewpoint : (3,) array_like, optional
+        Position of the sensor. Normals are oriented towards it; without it their sign is arbitrary.
+    threads : int, optional
+        Number of threads, by default all. The result does not depend on it.
 
-    Zero where no plane stands out (neighbours on a line, or alike in two directions), NaN for rows that are not finite.
+    Returns
+    -------
+    (N, 3) ndarray of float64
+        Zero where the neighbourhood does not determine a plane (points on a line, or scattered equally in two
+        directions), NaN for rows that are not finite.
+
+    Raises
+    ------
+    InputError
+        Where `viewpoint` is not three finite numbers.
+
+    Examples
+    --------
+    >>> import graphreg, numpy as np
+    >>> plane = np.random.default_rng(0).uniform(size=(500, 3)) * [1, 1, 0]
+    >>> normals = graphreg.normals(plane, viewpoint=[0, 0, 5])
+    >>> bool(np.allclose(normals, [0, 0, 1]))
+    True
     """
     cloud = as_cloud(points, "points")
-    found, _ = planes_of(neighbour_graph(cloud, k, threads))
+    found, _ = fit_planes(neighbour_graph(cloud, k, threads))
     if viewpoint is not None:
         sensor = np.asarray(viewpoint, np.float64)
         if sensor.shape != (3,) or not np.isfinite(sensor).all():
@@ -54,13 +101,35 @@ def normals(points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, thr
     return cloud.restore(found, np.nan)
 
 
-def planes_of(graph: Graph) -> tuple[Floats, Floats]:
-    """Normals (N, 3), their sign arbitrary, and curvatures (N,) of a graph's points."""
+def fit_planes(graph: Graph) -> tuple[Floats, Floats]:
+    """Fit a plane to each point and its neighbours.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    normals : (N, 3) ndarray
+        Unit normals n of arbitrary sign, zero where no plane is determined.
+    curvatures : (N,) ndarray
+        Surface variation c = l_0 / (l_0 + l_1 + l_2).
+    """
     return _core.fit_planes(graph.points, graph.neighbours, graph.order, graph.threads)
 
 
-def invariants_of(graph: Graph) -> Floats:
-    """The features of `invariants` for the points of a graph."""
-    found, curvature = planes_of(graph)
+def graph_invariants(graph: Graph) -> Floats:
+    """Compute the features of `invariants` for the points of a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    (N, 3) ndarray
+        The columns are named by `FEATURES`.
+    """
+    found, curvature = fit_planes(graph)
     variation = _core.variation(graph.points, graph.neighbours, graph.order, found, curvature, graph.threads)
     return np.column_stack([variation, curvature])

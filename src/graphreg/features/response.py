@@ -1,9 +1,10 @@
-"""The response of each point to the graph: intensity, outliers, resampling (Def. 1, Thm. 1, Sec. III-B to III-D).
+"""The response intensity of points, outlier removal and resampling (Def. 1, Thm. 1, Sec. III-B to III-D).
 
     I(x_i) = |x_i - sum_j A_ij x_j|^2
 
-is what the Haar-like filter leaves of the coordinates: how far a point stands off the mean of its neighbours. It does
-not change under rigid motion, it is large at edges and corners, and largest for points that belong to no surface.
+is the squared response of the coordinates to the Haar-like filter I - A: the squared distance of a point to the
+weighted mean of its neighbours. Rigid transforms do not change it (Theorem 1). It is large at edges and corners, and
+largest for outliers.
 """
 
 from __future__ import annotations
@@ -20,25 +21,69 @@ from graphreg.features.graphs import Graph, neighbour_graph
 
 
 def intensity(points: Any, k: int = 10, threads: int | None = None) -> Floats:
-    """The point response intensity I(x), in squared units of the data, one number for each row of `points`.
+    """Compute the point response intensity I(x) (Definition 1).
 
-    Infinite for a point without a neighbour nearer than the farthest of its k (all at the same distance): it has no row
-    in A. NaN for rows that are not finite.
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    k : int, default 10
+        Number of neighbours in the graph.
+    threads : int, optional
+        Number of threads, by default all. The result does not depend on it.
+
+    Returns
+    -------
+    (N,) ndarray of float64
+        In squared units of the data. Infinite for points whose k neighbours are all at the same distance (they have no
+        row in A), NaN for rows that are not finite.
+
+    Examples
+    --------
+    >>> import graphreg, numpy as np
+    >>> grid = np.stack(np.meshgrid(range(9), range(9), [0.0]), axis=-1).reshape(-1, 3)
+    >>> grid[40, 2] = 2.0  # one point above the plane
+    >>> response = graphreg.intensity(grid)
+    >>> int(response.argmax()), bool(np.isclose(response[40], 4.0))
+    (40, True)
     """
     cloud = as_cloud(points, "points")
-    return cloud.restore(response_of(neighbour_graph(cloud, k, threads)), np.nan)
+    return cloud.restore(response_intensity(neighbour_graph(cloud, k, threads)), np.nan)
 
 
 def inliers(points: Any, alpha: float = 5.2, k: int = 10, threads: int | None = None) -> Mask:
-    """Which points to keep: those with I(x) <= alpha * MAD(I), the X84 rule. False for rows that are not finite.
+    """Detect outliers by the X84 rule and return the mask of all other points (Sec. III-C).
 
-    alpha = 5.2 is the paper's advice where nothing is known of the outliers. The rule also drops the sharpest edges,
-    the rims of a scan, and parts that are far sparser than most of it (a lidar's distance): they stand off their
-    neighbours as outliers do.
+    A point is an inlier where I(x) <= alpha * MAD(I), with the median absolute deviation MAD. The rule also removes the
+    sharpest edges, the boundary of a scan, and parts that are far sparser than most of it (distant lidar returns): like
+    outliers, they are far from the mean of their neighbours.
+
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    alpha : float, default 5.2
+        Threshold in units of MAD; 5.2 is the paper's choice where nothing is known about the outliers.
+    k : int, default 10
+        Number of neighbours in the graph.
+    threads : int, optional
+        Number of threads, by default all. The result does not depend on it.
+
+    Returns
+    -------
+    (N,) ndarray of bool
+        False for outliers and for rows that are not finite.
+
+    Examples
+    --------
+    >>> import graphreg, numpy as np
+    >>> sphere = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    >>> cloud = np.vstack([sphere, [[5.0, 0.0, 0.0]]])
+    >>> bool(graphreg.inliers(cloud)[-1])
+    False
     """
     cloud = as_cloud(points, "points")
     graph = neighbour_graph(cloud, k, threads)
-    return cloud.restore(within_x84(response_of(graph), alpha, rounding_of(graph.points)), False)
+    return cloud.restore(x84_inliers(response_intensity(graph), alpha, rounding_error(graph.points)), False)
 
 
 def resample(
@@ -51,13 +96,38 @@ def resample(
     seed: int = 0,
     threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Choose the points that matter: indices into `points`, ascending.
+    """Resample a cloud by its response intensity (Sec. III-D, IV-A).
 
-    fraction  share of the points to choose, 0 < fraction <= 1; the paper takes 0.1 to 0.5
-    method    "top": those with the highest response; "proportional": drawn without replacement, the chance of each in
-              proportion to its response, so that flat parts are thinned out but not emptied
-    alpha     points beyond alpha * MAD are outliers by the X84 rule and not chosen; None to choose among all
-    seed      of the draw
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    fraction : float
+        Share of the points to select, 0 < fraction <= 1. The paper uses 0.1 to 0.5.
+    method : {"top", "proportional"}, default "top"
+        "top" selects the points with the highest response. "proportional" samples without replacement, with
+        probabilities proportional to the response: flat parts become sparse, but do not vanish.
+    alpha : float or None, default 5.2
+        Points beyond alpha * MAD are outliers by the X84 rule (see `inliers`) and are not selected. None: no outlier
+        removal.
+    k : int, default 10
+        Number of neighbours in the graph.
+    seed : int, default 0
+        Seed of "proportional".
+    threads : int, optional
+        Number of threads, by default all. The result does not depend on it.
+
+    Returns
+    -------
+    (M,) ndarray of int64
+        Indices into `points`, ascending.
+
+    Examples
+    --------
+    >>> import graphreg, numpy as np
+    >>> points = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> rows = graphreg.resample(points, 0.2)
+    >>> points[rows].shape
+    (200, 3)
     """
     if not 0 < fraction <= 1:
         raise InputError(f"fraction: expected more than 0 and at most 1, got {fraction!r}")
@@ -65,16 +135,16 @@ def resample(
         raise InputError(f"method: expected 'top' or 'proportional', got {method!r}")
     cloud = as_cloud(points, "points")
     graph = neighbour_graph(cloud, k, threads)
-    response = response_of(graph)
+    response = response_intensity(graph)
     eligible = np.arange(len(response))
     if alpha is not None:
-        eligible = eligible[within_x84(response, alpha, rounding_of(graph.points))]
+        eligible = eligible[x84_inliers(response, alpha, rounding_error(graph.points))]
     count = min(len(eligible), max(1, round(fraction * len(response))))
     if method == "top":
         ranked = np.argsort(-response[eligible], kind="stable")
     else:
-        # A race in which the waiting time of each is exponential, at a rate of its response: the first to arrive are a
-        # draw without replacement. Those without any response arrive last.
+        # Weighted sampling without replacement: exponential waiting times whose rates are the weights, smallest first
+        # (Efraimidis, Spirakis 2006). Points with zero response come last.
         waiting = np.random.default_rng(seed).exponential(size=len(eligible))
         with np.errstate(divide="ignore"):
             ranked = np.argsort(waiting / response[eligible], kind="stable")
@@ -82,21 +152,51 @@ def resample(
     return np.flatnonzero(cloud.kept)[chosen]
 
 
-def response_of(graph: Graph) -> Floats:
-    """I(x) of every point of a graph (Definition 1)."""
+def response_intensity(graph: Graph) -> Floats:
+    """Compute I(x) of all points of a graph (Definition 1).
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    (N,) ndarray of float64
+        Infinite for isolated points.
+    """
     return _core.response(graph.points, graph.neighbours, graph.order, graph.threads)
 
 
 def median_absolute_deviation(values: Floats) -> float:
-    """MAD: the median of the distances to the median."""
+    """Return MAD, the median of the absolute deviations from the median.
+
+    Parameters
+    ----------
+    values : (N,) ndarray
+
+    Returns
+    -------
+    float
+    """
     return float(np.median(np.abs(values - np.median(values))))
 
 
-def within_x84(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
-    """The X84 rule: I <= alpha * MAD(I). What is not finite is beyond.
+def x84_inliers(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
+    """Apply the X84 rule I <= alpha * MAD(I) (Sec. III-C).
 
-    rounding  of the coordinates: a response that it alone can make is none, so that the points of a perfect plane or
-              line, where MAD is nothing but rounding, are all kept
+    Parameters
+    ----------
+    response : (N,) ndarray
+        I(x). Values that are not finite are outliers, and do not count for MAD.
+    alpha : float
+        Threshold in units of MAD.
+    rounding : float, default 0
+        Rounding error of the coordinates (`rounding_error`). A response that rounding alone can cause is never an
+        outlier: on a perfect plane or line MAD itself is rounding, and all points are kept.
+
+    Returns
+    -------
+    (N,) ndarray of bool
     """
     if not alpha > 0:
         raise InputError(f"alpha: expected a positive number, got {alpha!r}")
@@ -107,6 +207,16 @@ def within_x84(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
     return finite & (response <= limit)
 
 
-def rounding_of(points: Floats) -> float:
-    """How much rounding can move the mean of some points: a few units in the last place of the largest coordinate."""
+def rounding_error(points: Floats) -> float:
+    """Bound the rounding error of the mean of a few points: 8 units in the last place of the largest coordinate.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+
+    Returns
+    -------
+    float
+        In the unit of the data.
+    """
     return float(8 * np.spacing(max(points.max(), -points.min())))

@@ -16,8 +16,8 @@ import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import invariants_of
-from graphreg.features.response import inliers, response_of
+from graphreg.features.invariant_features import graph_invariants
+from graphreg.features.response import inliers, response_intensity
 from graphreg.method_interface import Callback, Iteration, MethodSettings, Outcome
 from graphreg.paper.annealing import Annealing, accept_or_reject, cool_adaptively, cool_steadily
 from graphreg.paper.dynamics import Step, centre_of_mass, rigid_step
@@ -236,11 +236,11 @@ def _described(points: Floats, settings: PaperSettings, threads: int) -> Particl
     graph = neighbour_graph(points, settings.k, threads)
     mass = np.ones(len(points))
     if settings.masses:
-        response = response_of(graph)
+        response = response_intensity(graph)
         mass = np.sqrt(np.where(np.isfinite(response), response, 0.0))
         # None without any, so that every hand of particles has a centre.
         mass = np.maximum(mass / mass.mean(), 1e-6) if mass.any() else np.ones(len(points))
-    return Particles(points, mass, invariants_of(graph)[:, 1:])
+    return Particles(points, mass, graph_invariants(graph)[:, 1:])
 
 
 def _ranks(features: Floats) -> Floats:

@@ -13,8 +13,8 @@ from graphreg.engine.preprocessing import robust_x84_limit
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import invariants_of, planes_of
-from graphreg.features.response import response_of, rounding_of
+from graphreg.features.invariant_features import fit_planes, graph_invariants
+from graphreg.features.response import response_intensity, rounding_error
 from graphreg.poses import own_frame, rotation_from_vector, transform
 from graphreg.registration import Result
 from graphreg.threads import thread_count
@@ -79,15 +79,15 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
     usual = EngineSettings()
     k = min(usual.k, len(points) - 1)
     graph = neighbour_graph(points, k, threads)
-    intensity = response_of(graph)
-    rounding = rounding_of(points)
+    intensity = response_intensity(graph)
+    rounding = rounding_error(points)
     kept, near = (intensity <= robust_x84_limit(intensity, alpha, rounding) for alpha in (usual.alpha, LOOSE_ALPHA))
     if not kept.any():
         kept = near = np.ones(len(points), bool)
     centre = points[kept].mean(axis=0)
     away = np.linalg.norm(points - centre, axis=1)
     radius = float(np.quantile(away[kept], WITHIN)) or 1.0
-    normal, _ = planes_of(graph)
+    normal, _ = fit_planes(graph)
     around = points[graph.neighbours].sum(axis=1) + points
     reach = np.linalg.norm(points - points[graph.neighbours[:, -1]], axis=1)
     inside = np.flatnonzero(away <= FARTHEST * radius)
@@ -99,7 +99,7 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
         total=len(whole),
         left_out=len(points) - len(shown),
         intensity=intensity[shown],
-        variation=invariants_of(graph)[shown, 0],
+        variation=graph_invariants(graph)[shown, 0],
         middle=around[shown] / (k + 1),
         normal=normal[shown],
         reach=reach[shown],
