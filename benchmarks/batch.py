@@ -31,7 +31,7 @@ from graphreg import batch, register
 from graphreg.batches.batch_run import Batch
 from graphreg.batches.jobs import read_jobs
 from graphreg.batches.schedule import Plan
-from graphreg.batches.store import Record, Store
+from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Register
 from graphreg.batches.workers import ONE_THREAD, Ended
 from graphreg.bench.runs import Log, run
@@ -138,7 +138,7 @@ def run_alone(table: Path, cache: Path, part: int, parts: int) -> None:
     jobs = read_jobs(table)
     tasks = []
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "none.jsonl")
+        store = ResultStore(Path(folder) / "none.jsonl")
         plan = Plan(jobs, store, cache, register)
         while (task := plan.next_task(0)) is not None:
             assert isinstance(task, Register), "all clouds are in the cache"

@@ -29,7 +29,7 @@ from graphreg import batch, prepare, read_cloud, register, write
 from graphreg.batches.cache import content_of, prepare_file, prepared_cloud
 from graphreg.batches.jobs import as_jobs
 from graphreg.batches.schedule import Plan
-from graphreg.batches.store import Store
+from graphreg.batches.store import ResultStore
 from graphreg.batches.tasks import Prepare
 from graphreg.batches.workers import ONE_THREAD, Ended
 from graphreg.bench.memory import resident_bytes
@@ -100,7 +100,7 @@ def directed(folder: Path, count: int) -> float:
         "covariance": [[0.1] * 6] * 6,
     }
     began = time.process_time()
-    with closing(Store(folder / "directed.jsonl")) as store:
+    with closing(ResultStore(folder / "directed.jsonl")) as store:
         plan = Plan(jobs, store, folder / "none", register)
         while (task := plan.next_task(0)) is not None:
             value: Any = (task.path, None) if isinstance(task, Prepare) else given

@@ -118,7 +118,7 @@ def test_too_few_points_are_counted() -> None:
     with pytest.raises(graphreg.InputError, match="holds 0 points, but at least 1"):
         as_cloud(np.zeros((0, 3)))
     with pytest.raises(graphreg.InputError, match=r"holds 1 point \(1 more were not finite\), but at least 2"):
-        as_cloud([[0, 0, 0], [np.nan, 0, 0]], at_least=2)
+        as_cloud([[0, 0, 0], [np.nan, 0, 0]], min_points=2)
     for function in (graphreg.intensity, graphreg.inliers, graphreg.invariants, graphreg.normals):
         with pytest.raises(graphreg.InputError, match="needs at least 11"):
             function(np.zeros((10, 3)))

@@ -50,11 +50,11 @@ def test_errors_of_steps_add_up() -> None:
     truth = [pose(np.eye(3), [float(k), 0, 0]) for k in range(5)]
     drift = pose(rotation_from_vector([0, 0, np.radians(1)]), [1.1, 0, 0])
     errors = sequence_errors([drift] * 4, truth)
-    assert errors.relative_rotation == pytest.approx(1)
-    assert errors.relative_translation == pytest.approx(0.1)
-    assert errors.last_rotation == pytest.approx(4)
-    assert errors.absolute_rotation == pytest.approx(2.5)
-    assert errors.last_translation > errors.absolute_translation > errors.relative_translation
+    assert errors.rpe_rotation == pytest.approx(1)
+    assert errors.rpe_translation == pytest.approx(0.1)
+    assert errors.final_rotation == pytest.approx(4)
+    assert errors.ate_rotation == pytest.approx(2.5)
+    assert errors.final_translation > errors.ate_translation > errors.rpe_translation
 
 
 def test_steps_and_poses_must_match() -> None:
@@ -72,8 +72,8 @@ def test_segments_tell_a_scale_that_is_off_whatever_their_length() -> None:
         assert errors is not None
         assert errors.lengths == pytest.approx(lengths)
         assert errors.count == sum(frames - int(length) for length in lengths)
-        assert errors.percent == pytest.approx(2)
-        assert errors.degrees == pytest.approx(0, abs=1e-9)
+        assert errors.translation_percent == pytest.approx(2)
+        assert errors.rotation_per_length == pytest.approx(0, abs=1e-9)
 
 
 def test_segments_tell_a_turn_and_do_not_depend_on_the_world() -> None:
@@ -81,7 +81,7 @@ def test_segments_tell_a_turn_and_do_not_depend_on_the_world() -> None:
     turning = [pose(rotation_from_vector([0, 0, np.radians(0.1 * k)]), [1.0 * k, 0, 0]) for k in range(151)]
     errors = segment_errors([world @ here for here in turning], straight(151, 1.0))
     assert errors is not None
-    assert errors.degrees == pytest.approx(0.1)
+    assert errors.rotation_per_length == pytest.approx(0.1)
 
 
 def test_segments_of_a_sensor_that_stands_still_are_none() -> None:

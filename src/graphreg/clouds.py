@@ -66,7 +66,7 @@ def extent(points: Floats) -> float:
 def as_cloud(
     value: Any,
     name: str = "points",
-    at_least: int = 1,
+    min_points: int = 1,
     attributes: Mapping[str, NDArray[Any]] | None = None,
 ) -> Cloud:
     """Accept points as a cloud. The caller's array is never changed; one that fits as it is, is not copied either.
@@ -74,7 +74,7 @@ def as_cloud(
     value      (N, 3) numbers of any real dtype, stride and layout; whatever numpy can read; a structured array with
                fields x, y, z; an object that holds points, as those of Open3D and trimesh do; a tensor of torch
     name       what the caller calls it, for the error message
-    at_least   how many finite points are needed
+    min_points how many finite points are needed
     attributes one row for each row of `value`
     """
     if isinstance(value, Cloud):
@@ -90,10 +90,10 @@ def as_cloud(
             cloud = Cloud(raw, finite, extra)
         else:
             cloud = Cloud(raw[finite], finite, {key: rows[finite] for key, rows in extra.items()})
-    if len(cloud) < at_least:
+    if len(cloud) < min_points:
         held = f"{len(cloud)} points" if len(cloud) != 1 else "1 point"
         dropped = f" ({cloud.dropped} more were not finite)" if cloud.dropped else ""
-        raise InputError(f"{name}: holds {held}{dropped}, but at least {at_least} are needed")
+        raise InputError(f"{name}: holds {held}{dropped}, but at least {min_points} are needed")
     if len(cloud) and max(cloud.points.max(), -cloud.points.min()) > LARGEST_COORDINATE:
         raise InputError(f"{name}: holds coordinates beyond {LARGEST_COORDINATE:g}, too large to square")
     return cloud
@@ -139,7 +139,7 @@ def _points_of(value: Any) -> Any:
     return value
 
 
-def rows_drawn(count: int, most: int, seed: int = 0) -> NDArray[np.int64]:
+def sample_rows(count: int, most: int, seed: int = 0) -> NDArray[np.int64]:
     """At most so many of `count` rows, drawn at random, ascending: one of each run, so that nothing is sorted."""
     if count <= most:
         return np.arange(count)

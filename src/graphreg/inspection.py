@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import Cloud, Floats, as_cloud, extent, rows_drawn
+from graphreg.clouds import Cloud, Floats, as_cloud, extent, sample_rows
 from graphreg.threads import thread_count
 
 # Distances to neighbours are measured at so many points, drawn from all.
@@ -46,7 +46,7 @@ class Guess:
 
     kind: str
     unit: str
-    ground: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _density(points: Floats, threads: int) -> tuple[float, float]:
 
 
 def _drawn(points: Floats) -> Floats:
-    return points[rows_drawn(len(points), MOST_MEASURED)]
+    return points[sample_rows(len(points), MOST_MEASURED)]
 
 
 def _attribute(values: NDArray[Any]) -> Attribute:

@@ -48,12 +48,12 @@ class SequenceErrors:
     last        of the last frame with respect to the first
     """
 
-    relative_rotation: float
-    relative_translation: float
-    absolute_rotation: float
-    absolute_translation: float
-    last_rotation: float
-    last_translation: float
+    rpe_rotation: float
+    rpe_translation: float
+    ate_rotation: float
+    ate_translation: float
+    final_rotation: float
+    final_translation: float
 
 
 def sequence_errors(steps: Sequence[ArrayLike], truth: Sequence[ArrayLike]) -> SequenceErrors:
@@ -80,14 +80,14 @@ class SegmentErrors:
 
     lengths      of the stretches, in the unit of the data
     count        how many stretches there are
-    percent      how far their ends are off, of their length
-    degrees      and how far they are turned, for each unit of length
+    translation_percent  mean translation error, in percent of the length
+    rotation_per_length  mean rotation error, in degrees for each unit of length
     """
 
     lengths: tuple[float, ...]
     count: int
-    percent: float
-    degrees: float
+    translation_percent: float
+    rotation_per_length: float
 
 
 def segment_errors(poses: ArrayLike, truth: ArrayLike) -> SegmentErrors | None:

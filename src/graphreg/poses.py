@@ -105,7 +105,7 @@ def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
     return np.asarray(moved)
 
 
-def move_cloud(motion: ArrayLike, cloud: Cloud) -> Cloud:
+def transform_cloud(motion: ArrayLike, cloud: Cloud) -> Cloud:
     """A moved cloud: normals among its attributes are turned, all else is kept."""
     matrix = np.asarray(motion, np.float64)
     attributes = dict(cloud.attributes)
@@ -116,7 +116,7 @@ def move_cloud(motion: ArrayLike, cloud: Cloud) -> Cloud:
     return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes)
 
 
-def fit_points(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:
+def fit_rigid_transform(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:
     """The motion T that minimises sum_i w_i |T x_i - y_i|^2 (Arun, Huang, Blostein 1987; Kabsch 1976).
 
     source, target  (N, 3), paired by row
@@ -129,7 +129,7 @@ def fit_points(source: Floats, target: Floats, weights: Floats | None = None) ->
     return pose(rotation, there - rotation @ here)
 
 
-def own_frame(cloud: Floats) -> Floats:
+def principal_frame(cloud: Floats) -> Floats:
     """The motion to the centroid and principal axes of a cloud, so that a grid laid there moves with the cloud.
 
     Axes point to where the cloud reaches farther, by the third moment.

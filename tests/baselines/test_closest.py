@@ -17,7 +17,7 @@ from graphreg.baselines.alignment import fit_partners, step_to_planes, vector_fr
 from graphreg.baselines.fricp import Anderson
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error, rmsd
-from graphreg.poses import fit_points, inverse, pose, rotation_from_vector, transform
+from graphreg.poses import fit_rigid_transform, inverse, pose, rotation_from_vector, transform
 
 
 @given(clouds, seeds, st.floats(0, 0.3), st.integers(1, 3))
@@ -49,7 +49,7 @@ def test_pairs_of_a_moved_cloud_give_the_motion(points: np.ndarray, seed: int, w
     motion = random_transform(seed, size)
     weights = rng.random(len(points)) + 0.1 if weighted else None
     moved = transform(motion, points)
-    found = fit_points(points, moved, weights)
+    found = fit_rigid_transform(points, moved, weights)
     assert rmsd(found, motion, points) < 1e-12 * size
     shuffled = rng.permutation(len(points)).astype(np.int32)
     partner = np.argsort(shuffled).astype(np.int32)
@@ -68,7 +68,7 @@ def test_no_motion_nearby_fits_weighted_pairs_better(points: np.ndarray, seed: i
     def cost(motion: np.ndarray) -> float:
         return float(weights @ ((transform(motion, points) - target) ** 2).sum(axis=1))
 
-    found = fit_points(points, target, weights)
+    found = fit_rigid_transform(points, target, weights)
     for _ in range(5):
         near = pose(rotation_from_vector(0.02 * rng.normal(size=3)), 0.02 * size * rng.normal(size=3))
         assert cost(found) <= cost(near @ found)

@@ -15,7 +15,7 @@ from tests.support.batch_jobs import pairs_of, write_scans
 from graphreg import register
 from graphreg.batches.jobs import as_jobs
 from graphreg.batches.schedule import Plan
-from graphreg.batches.store import Store
+from graphreg.batches.store import ResultStore
 from graphreg.batches.tasks import Prepare, Register, Task
 from graphreg.batches.workers import Ended
 
@@ -26,8 +26,8 @@ def jobs(tmp_path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store(tmp_path / "results.jsonl")) as held:
+def store(tmp_path: Path) -> Iterator[ResultStore]:
+    with closing(ResultStore(tmp_path / "results.jsonl")) as held:
         yield held
 
 
@@ -57,7 +57,7 @@ def worked_off(plan: Plan, at_once: int, do: Callable[[Task], Ended] = found, se
 
 @pytest.mark.parametrize("at_once", [1, 2, 7, 100])
 def test_each_cloud_is_prepared_once_and_each_pair_registered_once(
-    tmp_path: Path, jobs: list[dict[str, Any]], store: Store, at_once: int
+    tmp_path: Path, jobs: list[dict[str, Any]], store: ResultStore, at_once: int
 ) -> None:
     plan = Plan(as_jobs(jobs), store, tmp_path / "cache", register)
     begun = worked_off(plan, at_once, seed=at_once)
@@ -68,13 +68,13 @@ def test_each_cloud_is_prepared_once_and_each_pair_registered_once(
     assert plan.counts() == (20, 20, 0, 0, 0, 5)
 
 
-def test_pairs_do_not_wait_for_clouds_of_others(tmp_path: Path, jobs: list[dict[str, Any]], store: Store) -> None:
+def test_pairs_do_not_wait_for_clouds_of_others(tmp_path: Path, jobs: list[dict[str, Any]], store: ResultStore) -> None:
     begun = worked_off(Plan(as_jobs(jobs), store, tmp_path / "cache", register), 1)
     assert [type(task) for task in begun[:3]] == [Prepare, Prepare, Register]
 
 
 def test_a_cloud_that_no_worker_survives_takes_only_its_own_pairs_along(
-    tmp_path: Path, jobs: list[dict[str, Any]], store: Store
+    tmp_path: Path, jobs: list[dict[str, Any]], store: ResultStore
 ) -> None:
     def do(task: Task) -> Ended:
         if isinstance(task, Prepare) and "scan_2" in task.path:
@@ -90,17 +90,19 @@ def test_a_cloud_that_no_worker_survives_takes_only_its_own_pairs_along(
     assert all("scan_2" in line for line in aside)
 
 
-def test_jobs_that_are_the_same_in_all_are_done_once(tmp_path: Path, jobs: list[dict[str, Any]], store: Store) -> None:
+def test_jobs_that_are_the_same_in_all_are_done_once(
+    tmp_path: Path, jobs: list[dict[str, Any]], store: ResultStore
+) -> None:
     named = [{**jobs[0], "id": name} for name in ("one", "other", "one")]
     plan = Plan(as_jobs([*jobs, *jobs[:4], *named]), store, tmp_path / "cache", register)
     begun = worked_off(plan, 2)
     assert sum(isinstance(task, Register) for task in begun) == 22
     assert plan.counts()[:2] == (22, 22)
-    assert len(set(plan.places())) == 22
+    assert len(set(plan.offsets())) == 22
 
 
 def test_what_was_set_aside_is_done_again_only_when_asked(
-    tmp_path: Path, jobs: list[dict[str, Any]], store: Store
+    tmp_path: Path, jobs: list[dict[str, Any]], store: ResultStore
 ) -> None:
     def refused(task: Task) -> Ended:
         return found(task) if isinstance(task, Prepare) else Ended(None, "no", 1, 0.0)

@@ -38,7 +38,7 @@ def test_poses_map_and_page_are_written(folder: Path) -> None:
     done = sequence_command("frames", "--truth", "truth.kitti", *files, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"frames: {COUNT}, all registered" in done.stdout
-    assert "relative error: " in done.stdout
+    assert "relative pose error: " in done.stdout
     found = graphreg.read_poses(folder / "poses.tum")
     for here, there in zip(found, from_first(poses(COUNT)), strict=True):
         assert angular_error(here, there) < 0.2
@@ -56,7 +56,7 @@ def test_json_holds_every_step_and_the_errors(folder: Path) -> None:
     assert np.array_equal([step["pose"] for step in said["steps"]], same.poses)
     assert [(step["number"], step["name"]) for step in said["steps"]] == [(0, "f8.ply"), (2, "f10.ply"), (4, "f12.ply")]
     assert said["steps"][0]["voxel"] > 0
-    assert 0 < said["errors"]["relative_translation"] < 2 * NOISE
+    assert 0 < said["errors"]["rpe_translation"] < 2 * NOISE
     assert said["errors"]["segments"]["count"] > 0
 
 
@@ -82,7 +82,7 @@ def test_a_kitti_sequence_has_its_own_truth_and_times(tmp_path: Path) -> None:
     (tmp_path / "times.txt").write_text("0.0\n0.5\n1.0\n1.5\n")
     done = sequence_command(".", "--every", 2, "-o", "out.tum", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["errors"]["last_translation"] < 4 * NOISE
+    assert json.loads(done.stdout)["errors"]["final_translation"] < 4 * NOISE
     assert np.loadtxt(tmp_path / "out.tum")[:, 0].tolist() == [0.0, 1.0]
     (tmp_path / "times.txt").write_text("0.0\n0.5\n")
     assert "times.txt: holds 2 lines" in sequence_command(".", cwd=tmp_path).stderr

@@ -271,7 +271,7 @@ def test_changed_archives_are_damaged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pack", [tar_gz, zipped])
 def test_bombs_are_refused(tmp_path: Path, pack: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "SMALL", 1000)
+    monkeypatch.setattr(download, "EXPANSION_ALLOWANCE_BYTES", 1000)
     with pytest.raises(FileError, match="unfolds to over 100 times its size"):
         unpacked(tmp_path, "toy.zip" if pack is zipped else "toy.tar.gz", pack({"zeros": bytes(1_000_000)}))
 

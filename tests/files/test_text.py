@@ -9,7 +9,7 @@ import pytest
 
 from graphreg import FileError
 from graphreg.files import read_cloud
-from graphreg.files.source import CHUNK
+from graphreg.files.input_file import CHUNK_BYTES
 
 POINTS = [[1, 2, 3], [4, 5, 6]]
 
@@ -140,7 +140,7 @@ def test_a_last_line_without_a_line_break(tmp_path: Path, text: str, last: float
 def test_a_last_line_in_a_chunk_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "a.xyz"
     rows = b"1.00 2.00 3.00\n" * 100
-    before = b"#" * (CHUNK - len(rows) - 1) + b"\n" + rows
+    before = b"#" * (CHUNK_BYTES - len(rows) - 1) + b"\n" + rows
     path.write_bytes(before + b"4.00 5.00 6.00")
     assert read_cloud(path).points[-1].tolist() == [4, 5, 6]
     path.write_bytes(before + b"4.00 5.00 6.0")

@@ -16,7 +16,7 @@ import pytest
 
 from graphreg import FileError, InputError
 from graphreg.files import formats, read, write
-from graphreg.files.sink import Sink
+from graphreg.files.output_file import OutputFile
 
 POINTS = np.random.default_rng(0).normal(size=(300_000, 3))
 SUFFIXES = [suffix for suffix, known in formats().items() if known.writes]
@@ -99,15 +99,15 @@ def test_a_disk_that_is_full_only_when_the_cache_is_emptied(tmp_path: Path, monk
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = old_file(tmp_path, ".xyz")
-    parts = Sink.parts
+    parts = OutputFile.parts
 
-    def interrupted(self: Sink, *given: Any) -> Any:
+    def interrupted(self: OutputFile, *given: Any) -> Any:
         for i, part in enumerate(parts(self, *given)):
             if i == 1:
                 os.kill(os.getpid(), signal.SIGINT)
             yield part
 
-    monkeypatch.setattr(Sink, "parts", interrupted)
+    monkeypatch.setattr(OutputFile, "parts", interrupted)
     # A shell that starts the tests in the background has them ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -21,5 +21,5 @@ def test_every_other_frame_is_found_better_than_in_the_paper(scans: Path, mode: 
     assert found.success
     assert [step.name for step in found.steps] == [frame.path.name for frame in frames]
     errors = sequence_errors(relative_transforms(found.poses), [frame.pose for frame in frames])
-    assert errors.relative_rotation < PAPER[0]
-    assert errors.relative_translation < PAPER[1]
+    assert errors.rpe_rotation < PAPER[0]
+    assert errors.rpe_translation < PAPER[1]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphreg.batches.batch_run import Batch
-from graphreg.batches.store import Record, Store
+from graphreg.batches.store import Record, ResultStore
 from graphreg.reports.batch_page import MOST_ROWS, summary_page, write_summary_csv, write_summary_page
 
 
@@ -23,13 +23,13 @@ def record(number: int, state: str) -> Record:
 
 def batch_of(folder: Path, registered: int = 0, not_registered: int = 0, set_aside: int = 0) -> Batch:
     counts = {"registered": registered, "not registered": not_registered, "set aside": set_aside}
-    with closing(Store(folder / "results.jsonl")) as store:
+    with closing(ResultStore(folder / "results.jsonl")) as store:
         records = [record(number, state) for state, count in counts.items() for number in range(count)]
         for one in records:
             store.add(one)
-        places = tuple(store.where(one.key) for one in records)
+        offsets = tuple(store.offset(one.key) for one in records)
     total = sum(counts.values())
-    return Batch(folder / "results.jsonl", total, *counts.values(), 0, 3, 12.0, places)
+    return Batch(folder / "results.jsonl", total, *counts.values(), 0, 3, 12.0, offsets)
 
 
 @pytest.fixture

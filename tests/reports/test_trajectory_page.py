@@ -48,7 +48,7 @@ def test_every_frame_and_every_error_is_told(page: Path) -> None:
     assert "1 of 6 not registered" in text
     assert "not &lt;b&gt;registered&lt;/b&gt;" in text
     assert all(f"f{k}.ply" in text for k in range(COUNT))
-    assert "Relative error" in text
+    assert "Relative pose error" in text
     assert not re.search(r'(?:src|href)="(?!data:)', text)
 
 
@@ -57,7 +57,7 @@ def test_without_truth_or_map_the_page_has_less(found: Trajectory, tmp_path: Pat
     trajectory_report(good, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Every frame registered" in text
-    assert "Relative error" not in text
+    assert "Relative pose error" not in text
     assert re.search(r'id="data">null<', text)
 
 

@@ -18,7 +18,7 @@ def fit_partners(
     weights: Floats | None,
     threads: int,
 ) -> Floats:
-    """`graphreg.poses.fit_points` for the pairs (points[i], target[partner[i]]), i of `rows`, without gathering."""
+    """`fit_rigid_transform` for the pairs (points[i], target[partner[i]]), i of `rows`, without gathering."""
     moments = _core.moments_of_pairs(points, target, partner, rows, weights, threads)
     here, there = moments[:3], moments[3:6]
     rotation = nearest_rotation(moments[6:].reshape(3, 3))

@@ -28,7 +28,7 @@ from graphreg.baselines.mixtures import (
 )
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
-from graphreg.poses import fit_points, transform
+from graphreg.poses import fit_rigid_transform, transform
 
 # Where all pairs coincide the variance would vanish. So far down, single precision tells no two points apart.
 SMALLEST_VARIANCE = 1e-12
@@ -80,7 +80,7 @@ def register_cpd(
     for _ in range(settings.max_iterations):
         if not shares.of_components.any():
             break
-        motion = fit_points(x, shares.means, shares.of_components)
+        motion = fit_rigid_transform(x, shares.means, shares.of_components)
         variance = max(float(np.trace(shares.scatter(transform(motion, x), y))) / 3, SMALLEST_VARIANCE)
         before = objective
         shares, objective = expect(motion, variance)

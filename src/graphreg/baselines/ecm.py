@@ -32,7 +32,7 @@ from graphreg.baselines.mixtures import (
 )
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
-from graphreg.poses import fit_points, pose, rotation_from_vector, transform
+from graphreg.poses import fit_rigid_transform, pose, rotation_from_vector, transform
 
 # Added to the covariance, as in the paper, so that it cannot become singular; in units of the clouds' spread, squared.
 SMALLEST_VARIANCE = 1e-8
@@ -125,7 +125,7 @@ def fit_points_in_metric(source: Floats, target: Floats, weights: Floats, metric
     def cost(turn: Floats) -> float:
         return float(np.trace(metric @ (turn @ spread @ turn.T - 2 * turn @ mixed)))
 
-    starts = (rotation, fit_points(x, y, weights)[:3, :3])
+    starts = (rotation, fit_rigid_transform(x, y, weights)[:3, :3])
     best = min((_descend(cost, turn, spread, mixed, metric) for turn in starts), key=cost)
     return pose(best, there - best @ here)
 

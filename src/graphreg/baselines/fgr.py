@@ -19,7 +19,7 @@ from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.fpfh_correspondences import feature_matches, in_like_triangles
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
-from graphreg.poses import fit_points, transform
+from graphreg.poses import fit_rigid_transform, transform
 
 # So many are taken for each mu.
 STEPS = 4
@@ -89,7 +89,7 @@ def align_matches(run: BaselineRun, x: Floats, y: Floats, size: float, settings:
         squared = ((y - moved) ** 2).sum(axis=1)
         # The line process: how far each match is believed.
         weights = (mu / (mu + squared)) ** 2
-        motion = fit_points(moved, y, weights) @ motion
+        motion = fit_rigid_transform(moved, y, weights) @ motion
         left = ((y - transform(motion, x)) ** 2).sum(axis=1)
         if run.step(motion, float((mu * left / (mu + left)).sum())):
             break

@@ -25,7 +25,7 @@ from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate, point_distance, within
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
-from graphreg.poses import fit_points, transform
+from graphreg.poses import fit_rigid_transform, transform
 from graphreg.voxels import voxel_downsample
 
 # Of the triangles drawn, the one with the largest area becomes the base.
@@ -102,7 +102,7 @@ def register_super4pcs(
         sets = congruent_sets(x[base], y, table, delta)
         motion = run.motion
         if len(sets):
-            motions = [fit_points(x[base], y[four]) for four in sets]
+            motions = [fit_rigid_transform(x[base], y[four]) for four in sets]
             # Few points tell which motions are worth looking at.
             glance = score(motions, x[::GLANCE])
             motions = [motions[i] for i in np.argsort(-glance, kind="stable")[: len(motions) // GLANCE + 1]]

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphreg.batches.jobs import as_jobs, check_settings
 from graphreg.batches.schedule import Plan
-from graphreg.batches.store import Record, Store
+from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
-from graphreg.files.sink import check_place
+from graphreg.files.output_file import check_output_path
 from graphreg.registration import Result, register
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Batch:
     before: int
     clouds: int
     seconds: float
-    places: tuple[int, ...] = field(default=(), repr=False)
+    _offsets: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def done(self) -> int:
@@ -67,8 +67,8 @@ class Batch:
 
     def __iter__(self) -> Iterator[Record]:
         with self.out.open("rb") as file:
-            for place in self.places:
-                file.seek(place)
+            for offset in self._offsets:
+                file.seek(offset)
                 yield Record(**json.loads(file.readline()))
 
 
@@ -114,12 +114,12 @@ def batch(
     if run is register:
         check_settings(wanted)
     _check(workers, timeout, retries, run)
-    place = check_place(Path(out))
+    place = check_output_path(Path(out))
     if place.suffix != ".jsonl":
         raise FileError(place, "expected a name that ends in .jsonl, for results are written to it")
     folder = Path(os.path.abspath(f"{place}.cache" if cache is None else cache))
     count = usual_count() if workers is None else workers
-    with closing(Store(place)) as store:
+    with closing(ResultStore(place)) as store:
         plan = Plan(wanted, store, folder, run, again)
 
         def so_far() -> Batch:
@@ -129,7 +129,7 @@ def batch(
             for _ in _worked_off(plan, crew):
                 if progress is not None:
                     progress(so_far())
-        return replace(so_far(), places=plan.places())
+        return replace(so_far(), _offsets=plan.offsets())
 
 
 def _worked_off(plan: Plan, crew: Crew) -> Iterator[None]:

@@ -24,7 +24,7 @@ from graphreg._version import __version__
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
 from graphreg.files import read_cloud
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.registration import prepare
 
 READ_AT_ONCE = 1 << 22
@@ -71,8 +71,8 @@ def prepare_file(folder: Path, path: str, points: int) -> tuple[str, str | None]
         raise OSError(f"{path}: changed while it was read")
     note = _note(folder, path)
     note.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(note, None) as sink:
-        sink.file.write(json.dumps({"path": path, "stamp": stamp, "content": content}).encode())
+    with atomic_write(note) as output:
+        output.file.write(json.dumps({"path": path, "stamp": stamp, "content": content}).encode())
     return content, None
 
 
@@ -97,8 +97,8 @@ def prepared_cloud(folder: Path, path: str, content: str, points: int) -> Prepro
 def _keep(entry: Path, made: PreprocessedCloud) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
     values: dict[str, Any] = {name: getattr(made, name) for name in KEPT if getattr(made, name) is not None}
-    with replacing(entry, None) as sink:
-        np.savez(sink.file, **values)
+    with atomic_write(entry) as output:
+        np.savez(output.file, **values)
 
 
 def _plain(value: NDArray[Any]) -> Any:

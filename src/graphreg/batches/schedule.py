@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from graphreg.batches.affinity import File, Routes
 from graphreg.batches.cache import content_known, content_of, is_prepared
 from graphreg.batches.jobs import Job
-from graphreg.batches.store import SET_ASIDE, STATES, Record, Store
+from graphreg.batches.store import SET_ASIDE, STATES, Record, ResultStore
 from graphreg.batches.tasks import Prepare, Register, Task
 from graphreg.registration import Result, register
 
@@ -37,7 +37,7 @@ class Plan:
     """The state of a batch: what is ready, what waits for what, what is done."""
 
     def __init__(
-        self, jobs: Sequence[Job], store: Store, cache: Path, run: Callable[..., Result], again: bool = False
+        self, jobs: Sequence[Job], store: ResultStore, cache: Path, run: Callable[..., Result], again: bool = False
     ) -> None:
         """again: do also what the store has as set aside."""
         self._store, self._cache, self._run, self._again = store, cache, run, again
@@ -81,9 +81,9 @@ class Plan:
         registered, not_registered, set_aside = (self._states[state] for state in STATES)
         return self._jobs, registered, not_registered, set_aside, self._before, self._prepared
 
-    def places(self) -> tuple[int, ...]:
+    def offsets(self) -> tuple[int, ...]:
         """Where the records of the jobs begin in the store, in the order of the jobs."""
-        return tuple(self._store.where(key) for key in sorted(self._keys, key=self._keys.__getitem__))
+        return tuple(self._store.offset(key) for key in sorted(self._keys, key=self._keys.__getitem__))
 
     def _own_task(self, worker: Hashable) -> Task | None:
         """On this worker's way."""

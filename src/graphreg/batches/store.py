@@ -50,12 +50,12 @@ class Record:
         return None if self.result is None else Result.from_json(json.dumps(self.result))
 
 
-class Store:
+class ResultStore:
     """Records, by key. A later one of the same key takes the place of the first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._where: dict[str, int] = {}
+        self._offsets: dict[str, int] = {}
         self._states: dict[str, str] = {}
         self._journal = Journal(path, lambda entry, begin: self._note(Record(**entry), begin), PROBLEM)
 
@@ -66,12 +66,12 @@ class Store:
     def add(self, record: Record) -> None:
         self._note(record, self._journal.append(asdict(record)))
 
-    def where(self, key: str) -> int:
-        """Where its line begins."""
-        return self._where[key]
+    def offset(self, key: str) -> int:
+        """Byte offset of its line in the file."""
+        return self._offsets[key]
 
     def close(self) -> None:
         self._journal.close()
 
     def _note(self, record: Record, begin: int) -> None:
-        self._where[record.key], self._states[record.key] = begin, record.state
+        self._offsets[record.key], self._states[record.key] = begin, record.state

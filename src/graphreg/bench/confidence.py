@@ -37,7 +37,7 @@ from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.verdict import ENOUGH, MOST_IF_UNDETERMINED, Observability, judge
 from graphreg.files import read
-from graphreg.poses import inverse, own_frame, transform
+from graphreg.poses import inverse, principal_frame, transform
 from graphreg.reports.charts import charts_side_by_side, line_chart
 from graphreg.threads import thread_count
 
@@ -200,7 +200,7 @@ def squared_error(found: Floats, truth: Floats, hold: Observability) -> float:
 
 
 def halves_of(points: Floats, axis: int) -> tuple[Floats, Floats]:
-    along = transform(own_frame(points), points)[:, axis]
+    along = transform(principal_frame(points), points)[:, axis]
     below = along < np.median(along)
     return points[below], points[~below]
 

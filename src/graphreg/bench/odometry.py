@@ -174,8 +174,8 @@ def _told(rows: Sequence[Row]) -> dict[str, Any]:
     for row in rows:
         truth.append(truth[-1] @ _pose_of(row["truth"]))
     errors = sequence_errors(steps, truth)
-    six = (errors.relative_rotation, errors.relative_translation, errors.absolute_rotation,
-           errors.absolute_translation, errors.last_rotation, errors.last_translation)  # fmt: skip
+    six = (errors.rpe_rotation, errors.rpe_translation, errors.ate_rotation,
+           errors.ate_translation, errors.final_rotation, errors.final_translation)  # fmt: skip
     way = sum(float(np.linalg.norm(_pose_of(row["truth"])[:3, 3])) for row in rows)
     return {
         "steps": len(rows),

@@ -13,7 +13,7 @@ from graphreg.bench import EXPERIMENTS
 from graphreg.bench.comparison import OURS, READING, median_of
 from graphreg.bench.tables import markdown_table
 from graphreg.errors import FileError, InputError
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 
 # Longer tables stay in the experiment's own file.
 MOST_LINES = 40
@@ -54,8 +54,8 @@ def write_page(folder: Path) -> Path:
         lines += ["", "## Also measured", ""]
         lines += [f"- [{found[name]['title']}]({name}.md)" for name in others]
     path = folder / "README.md"
-    with replacing(path, None) as sink:
-        sink.file.write(("\n".join(lines) + "\n").encode())
+    with atomic_write(path) as output:
+        output.file.write(("\n".join(lines) + "\n").encode())
     return path
 
 

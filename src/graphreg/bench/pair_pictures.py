@@ -6,7 +6,7 @@ import numpy as np
 
 from graphreg.bench.pairs import CLEAN, Pair, Spoiling
 from graphreg.clouds import Floats
-from graphreg.poses import own_frame, transform
+from graphreg.poses import principal_frame, transform
 from graphreg.registration import register
 from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, panels
 
@@ -28,7 +28,7 @@ def before_and_after(pair: Pair, spoiling: Spoiling = CLEAN, start: Floats | Non
     poses = {"ground truth": pair.truth}
     poses |= {f"{name} ({pair.errors(motion)[0]:.3g}°)": motion for name, motion in found.items()}
     given = np.vstack([transform(first, pair.source), pair.target])
-    frame = own_frame(pair.target)
+    frame = principal_frame(pair.target)
     scenes = [
         [(transform(frame, _near(source, given)), BLUE), (transform(frame, _near(target, given)), ORANGE)],
         *(

@@ -22,7 +22,7 @@ from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import graph_invariants
 from graphreg.features.response import inliers, intensity, resample
-from graphreg.poses import own_frame, transform
+from graphreg.poses import principal_frame, transform
 from graphreg.registration import register
 from graphreg.reports.pictures import BLUE, GREY, ORANGE, Coloured, Image, colour_map, panels
 
@@ -84,7 +84,7 @@ def pictures(data: Path | None, quick: bool) -> dict[str, Image]:
 
 
 def _resampled(pair: Pair) -> Image:
-    upright = transform(own_frame(pair.target), pair.target)
+    upright = transform(principal_frame(pair.target), pair.target)
     scenes: list[list[Coloured]] = [[(upright, GREY)]]
     scenes += [[(upright[resample(pair.target, share)], BLUE)] for share in SHARES]
     captions = [f"M = {len(upright)}", *(f"{share:.0%} that respond most" for share in SHARES)]
@@ -92,7 +92,7 @@ def _resampled(pair: Pair) -> Image:
 
 
 def _invariants(pair: Pair) -> Image:
-    frame = own_frame(pair.target)
+    frame = principal_frame(pair.target)
     found = register(pair.source, pair.target, method="graphreg-paper").transformation
     with np.errstate(divide="ignore"):
         levels = [np.log(_variation(cloud)) for cloud in (pair.source, pair.target)]

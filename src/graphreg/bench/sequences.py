@@ -243,16 +243,16 @@ def _errors(poses: Floats, truth: Floats) -> dict[str, Any]:
     way = float(np.linalg.norm(np.diff(truth[:, :3, 3], axis=0), axis=1).sum())
     errors = {
         f"{short} {unit}": told[f"{name}_{kind}"]
-        for name, short in (("relative", "rel."), ("absolute", "abs."), ("last", "last"))
+        for name, short in (("rpe", "rel."), ("ate", "abs."), ("final", "last"))
         for kind, unit in (("rotation", "degrees"), ("translation", "m"))
     }
     segments = segment_errors(poses, truth)
     return {
         "way m": way,
         **errors,
-        "drift %": 100 * told["last_translation"] / way,
-        "segments %": segments.percent if segments else None,
-        "segments degrees/100 m": 100 * segments.degrees if segments else None,
+        "drift %": 100 * told["final_translation"] / way,
+        "segments %": segments.translation_percent if segments else None,
+        "segments degrees/100 m": 100 * segments.rotation_per_length if segments else None,
     }
 
 

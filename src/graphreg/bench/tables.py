@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.provenance import setting
 from graphreg.reports.table_cells import cell, columns_of, is_number
 
@@ -88,5 +88,5 @@ def _plain(value: Any) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path, None) as sink:
-        sink.file.write(text.encode())
+    with atomic_write(path) as output:
+        output.file.write(text.encode())

@@ -39,13 +39,13 @@ def apply(
     from graphreg.files import read_cloud
     from graphreg.files.pose_files import read_pose
     from graphreg.poses import inverse as back
-    from graphreg.poses import move_cloud
+    from graphreg.poses import transform_cloud
 
     check_outputs(cloud=result)
     pose = read_pose(motion)
     with reading(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
-    lost = write_cloud(result, move_cloud(back(pose) if inverse else pose, cloud))
+    lost = write_cloud(result, transform_cloud(back(pose) if inverse else pose, cloud))
     if as_json:
         did = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}
         typer.echo(json.dumps({**did, "inverse": inverse, "left_out": lost}))

@@ -115,7 +115,7 @@ def batch(
 
 def counts(done: Batch) -> dict[str, Any]:
     """All that a batch tells of itself, but for its jobs."""
-    held = {field.name: getattr(done, field.name) for field in fields(done) if field.name != "places"}
+    held = {field.name: getattr(done, field.name) for field in fields(done) if not field.name.startswith("_")}
     return {**held, "out": str(done.out), "rate": done.rate}
 
 

@@ -70,7 +70,7 @@ def _lines(source: Path, format: str, found: Inspection) -> list[str]:
         row("size", _numbers(found.size)),
         row("spacing", f"{found.spacing:.4g} to the nearest point, in the median"),
         *(row("attribute", f"{name}: {_described(held)}") for name, held in found.attributes.items()),
-        row("a guess", f"{found.guess.kind}, in {found.guess.unit}: {found.guess.ground}"),
+        row("a guess", f"{found.guess.kind}, in {found.guess.unit}: {found.guess.reason}"),
     ]
 
 

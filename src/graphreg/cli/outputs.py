@@ -22,8 +22,8 @@ def check_outputs(
     """Refuse what could not be written at the end: an unknown suffix, a folder that is not there, one file for two."""
     from graphreg.errors import FileError
     from graphreg.files import check_writable
+    from graphreg.files.output_file import check_output_path
     from graphreg.files.pose_files import pose_format
-    from graphreg.files.sink import check_place
 
     if pose is not None:
         pose_format(pose)
@@ -35,7 +35,7 @@ def check_outputs(
     taken = set()
     for path in (pose, cloud, page, picture, table):
         if path is not None:
-            place = check_place(path)
+            place = check_output_path(path)
             if place in taken:
                 raise FileError(path, "is named twice, but only one thing can be written to it")
             taken.add(place)

@@ -80,7 +80,7 @@ def register(
     from graphreg.files import read_cloud
     from graphreg.files.pose_files import read_pose, write_poses
     from graphreg.method_interface import Iteration
-    from graphreg.poses import move_cloud
+    from graphreg.poses import transform_cloud
     from graphreg.registration import register as find
     from graphreg.reports.display_clouds import before_and_after
     from graphreg.reports.pictures import write_png
@@ -117,7 +117,7 @@ def register(
     if out is not None:
         write_poses(out, result)
     if save_aligned is not None:
-        write_cloud(save_aligned, move_cloud(result.transformation, moving))
+        write_cloud(save_aligned, transform_cloud(result.transformation, moving))
     if report is not None:
         with working(f"writing {report.name}"):
             write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)

@@ -227,11 +227,12 @@ def _tell(found: Trajectory, errors: dict[str, Any] | None) -> None:
     seconds = np.array([step.seconds for step in steps])
     tell(f"time: {np.median(seconds):.3f} s a frame (median), at most {seconds.max():.3f} s")
     if errors is not None:
-        for name in ("relative", "absolute", "last"):
-            tell(f"{name} error: {errors[f'{name}_rotation']:.4f} degrees, {errors[f'{name}_translation']:.4g}")
+        names = {"rpe": "relative pose error", "ate": "absolute trajectory error", "final": "final error"}
+        for key, name in names.items():
+            tell(f"{name}: {errors[f'{key}_rotation']:.4f} degrees, {errors[f'{key}_translation']:.4g}")
         if errors["segments"] is not None:
             told = errors["segments"]
             tell(
-                f"over stretches of {told['lengths'][0]:.4g} to {told['lengths'][-1]:.4g}: {told['percent']:.3f} %, "
-                f"{told['degrees']:.5f} degrees for each unit of length"
+                f"over segments of {told['lengths'][0]:.4g} to {told['lengths'][-1]:.4g}: "
+                f"{told['translation_percent']:.3f} %, {told['rotation_per_length']:.5f} degrees per unit of length"
             )

@@ -21,8 +21,8 @@ from typing import IO
 
 from graphreg.datasets.catalogue import Archive, Dataset
 from graphreg.errors import FileError, InputError
-from graphreg.files.sink import replacing
-from graphreg.files.source import CHUNK, LARGEST_UNFOLDING, SMALL, Progress
+from graphreg.files.input_file import CHUNK_BYTES, EXPANSION_ALLOWANCE_BYTES, MAX_EXPANSION, Progress
+from graphreg.files.output_file import atomic_write
 
 # Seconds without a byte before a connection counts as cut.
 PATIENCE = 60.0
@@ -73,9 +73,9 @@ def get(dataset: Dataset, folder: Path, watch: Watch = unwatched) -> tuple[Path,
         unpacked.mkdir()
         pairs = zip(dataset.archives, paths, strict=True)
         downloads = [_unpacked(archive, path, unpacked, record) for archive, path in pairs]
-        with replacing(record, None) as sink:
+        with atomic_write(record) as output:
             lines = [f"{done.sha256}  {path.name}\n" for done, path in zip(downloads, paths, strict=True)]
-            sink.file.write("".join(lines).encode())
+            output.file.write("".join(lines).encode())
         os.rename(unpacked, target)
     except BaseException:
         shutil.rmtree(unpacked, ignore_errors=True)
@@ -131,7 +131,7 @@ def digest(path: Path, kind: str) -> str:
     """The checksum of a file, in hexadecimal digits."""
     checksum = hashlib.new(kind, usedforsecurity=False)
     with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             checksum.update(chunk)
     return checksum.hexdigest()
 
@@ -218,7 +218,7 @@ def _chunks(response: IO[bytes]) -> Iterator[bytes]:
     """What comes over a connection, whose errors must not pass for those of the disk."""
     while True:
         try:
-            chunk = response.read(CHUNK)
+            chunk = response.read(CHUNK_BYTES)
         except OSError as cut:
             raise ConnectionError(str(cut)) from cut
         if not chunk:
@@ -235,7 +235,7 @@ def unpack(path: Path, into: Path) -> None:
     Only files: neither links nor devices are made.
     """
     members = _zip_members if path.suffix == ".zip" else _tar_members
-    most = LARGEST_UNFOLDING * path.stat().st_size + SMALL
+    most = MAX_EXPANSION * path.stat().st_size + EXPANSION_ALLOWANCE_BYTES
     unfolded = files = 0
     try:
         with closing(members(path)) as found:
@@ -243,10 +243,10 @@ def unpack(path: Path, into: Path) -> None:
                 target = _inside(path, name, into)
                 unfolded, files = unfolded + size, files + 1
                 if unfolded > most:
-                    raise FileError(path, f"unfolds to over {LARGEST_UNFOLDING} times its size; it was not unpacked")
+                    raise FileError(path, f"unfolds to over {MAX_EXPANSION} times its size; it was not unpacked")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with file, open(target, "wb") as out:
-                    shutil.copyfileobj(file, out, CHUNK)
+                    shutil.copyfileobj(file, out, CHUNK_BYTES)
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError) as problem:
         raise FileError(path, f"is damaged ({problem}); it was deleted, try again") from problem
     if files == 0:
@@ -275,5 +275,5 @@ def _tar_members(path: Path) -> Members:
                 file = archive.extractfile(member) if member.isreg() else None
                 if file is not None:
                     yield member.name, member.size, file
-        while stream.read(CHUNK):  # to its end, where the checksum is
+        while stream.read(CHUNK_BYTES):  # to its end, where the checksum is
             pass

@@ -20,7 +20,7 @@ from pathlib import Path
 from graphreg.clouds import Floats
 from graphreg.datasets.scanfiles import PairFile, chosen, must_be_there, unique
 from graphreg.errors import FileError
-from graphreg.files.folders import as_folder, by_number
+from graphreg.files.folders import as_folder, natural_sort_key
 from graphreg.files.pose_files import read_pose
 from graphreg.poses import inverse
 
@@ -51,7 +51,9 @@ def _names(scans: Path) -> list[tuple[str, str]]:
         where = listed
     else:
         where = scans / "groundtruth"
-        words = [path.stem.split("-") for path in sorted(where.glob("*.tfm"), key=lambda path: by_number(path.name))]
+        words = [
+            path.stem.split("-") for path in sorted(where.glob("*.tfm"), key=lambda path: natural_sort_key(path.name))
+        ]
     for names in words:
         if len(names) != 2:
             raise FileError(where, f"should name pairs of scans, such as s1 and s2, but has {'-'.join(names)!r}")

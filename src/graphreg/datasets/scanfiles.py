@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from graphreg.clouds import Floats
 from graphreg.errors import FileError, InputError
 from graphreg.files import read
-from graphreg.files.folders import by_number
-from graphreg.files.pose_files import NEARLY_RIGID
+from graphreg.files.folders import natural_sort_key
+from graphreg.files.pose_files import POSE_FILE_TOLERANCE
 from graphreg.poses import as_pose
 
 
@@ -67,7 +67,7 @@ def chosen(found: Mapping[str, Path], wanted: str | None, argument: str) -> Path
     if wanted is None and len(found) == 1:
         return next(iter(found.values()))
     if wanted is None or wanted not in found:
-        names = ", ".join(sorted(found, key=by_number))
+        names = ", ".join(sorted(found, key=natural_sort_key))
         raise InputError(f"{argument}: expected one of {names}, got {wanted!r}")
     return found[wanted]
 
@@ -84,6 +84,6 @@ def rigid(path: Path, matrix: ArrayLike, what: str) -> Floats:
     if rows.shape == (3, 4):
         rows = np.vstack([rows, [0.0, 0.0, 0.0, 1.0]])
     try:
-        return as_pose(rows, what, NEARLY_RIGID)
+        return as_pose(rows, what, POSE_FILE_TOLERANCE)
     except InputError as problem:
         raise FileError(path, str(problem)) from problem

@@ -23,7 +23,7 @@ from graphreg.clouds import Floats
 from graphreg.datasets.scanfiles import ScanFile, chosen, must_be_there, unique
 from graphreg.errors import FileError
 from graphreg.files.folders import as_folder
-from graphreg.files.pose_files import NEARLY_RIGID
+from graphreg.files.pose_files import POSE_FILE_TOLERANCE
 from graphreg.poses import pose
 
 
@@ -64,7 +64,7 @@ def _pose(path: Path, words: list[str], number: int) -> Floats:
         raise FileError(path, f"line {number} should hold 7 numbers, but they are {' '.join(words)!r}") from problem
     translation, quaternion = numbers[:3], numbers[3:]
     length = float(np.linalg.norm(quaternion))
-    if not np.isfinite(translation).all() or not abs(length - 1) < NEARLY_RIGID:
+    if not np.isfinite(translation).all() or not abs(length - 1) < POSE_FILE_TOLERANCE:
         raise FileError(
             path, f"line {number} should hold a translation and a unit quaternion, but is {' '.join(words)}"
         )

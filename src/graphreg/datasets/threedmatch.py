@@ -20,7 +20,7 @@ from pathlib import Path
 from graphreg.datasets.scanfiles import PairFile, chosen, must_be_there, rigid, unique
 from graphreg.errors import FileError
 from graphreg.files.folders import as_folder
-from graphreg.files.source import Source, quote
+from graphreg.files.input_file import InputFile, quote
 
 
 def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[PairFile]:
@@ -35,15 +35,15 @@ def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[Pair
         raise FileError(root, "holds no gt.log; unpack the scene's -evaluation.zip beside its fragments")
     log = chosen(logs, scene, "scene")
     result: dict[str, PairFile] = {}
-    with Source(log, None) as source:
-        while (line := source.line()) is not None:
+    with InputFile(log) as source:
+        while (line := source.read_line()) is not None:
             if not line.strip():
                 continue
             fixed, moving = _indices(source, line)
             name = f"{moving} to {fixed}"
             if name in result:
                 source.fail(f"holds the pair {fixed} {moving} twice")
-            motion = rigid(log, source.table(4, "ffff", "rows of a motion"), f"pair {fixed} {moving}")
+            motion = rigid(log, source.read_table(4, "ffff", "rows of a motion"), f"pair {fixed} {moving}")
             result[name] = PairFile(name, _fragment(log, moving), _fragment(log, fixed), motion)
         if not result:
             source.fail("holds no pairs")
@@ -60,7 +60,7 @@ def _fragment(log: Path, number: int) -> Path:
     return must_be_there(_fragments(log) / f"cloud_bin_{number}.ply", f"{log} names it")
 
 
-def _indices(source: Source, line: str) -> tuple[int, int]:
+def _indices(source: InputFile, line: str) -> tuple[int, int]:
     numbers = re.fullmatch(r"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*", line)
     fixed, moving, count = map(int, numbers.groups()) if numbers else (0, 0, 0)
     if fixed == moving or max(fixed, moving) >= count:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from graphreg.datasets.scanfiles import PairFile, unique
 from graphreg.errors import FileError
-from graphreg.files.folders import as_folder, by_number
+from graphreg.files.folders import as_folder, natural_sort_key
 from graphreg.files.pose_files import read_pose
 
 # What the ground truth calls a model, where that is not its file's name.
@@ -34,7 +34,7 @@ MODELS = {
 def pairs(folder: str | os.PathLike[str]) -> list[PairFile]:
     """A model as the source and a scene as the target for each ground truth, sorted by model and scene."""
     root = as_folder(folder)
-    truths = sorted(root.rglob("*.xf"), key=lambda path: by_number(path.stem))
+    truths = sorted(root.rglob("*.xf"), key=lambda path: natural_sort_key(path.stem))
     if not truths:
         raise FileError(root, "holds no .xf files, which say where the models are in the scenes (T-rex-rs1.xf)")
     clouds = unique((path.stem, path) for path in sorted(root.rglob("*.ply")))

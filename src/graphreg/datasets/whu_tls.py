@@ -20,7 +20,7 @@ from pathlib import Path
 from graphreg.datasets.scanfiles import PairFile, chosen, unique
 from graphreg.errors import FileError
 from graphreg.files import formats
-from graphreg.files.folders import as_folder, by_number
+from graphreg.files.folders import as_folder, natural_sort_key
 from graphreg.files.pose_files import read_pose
 
 MOTIONS = ("transformation.txt", "transformation-GT.txt")
@@ -39,7 +39,7 @@ def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[Pair
         raise FileError(root, "holds no folder 3-GroundTruth with the motions between the scans")
     place = chosen(found, scene, "scene")
     truths = place / "3-GroundTruth"
-    named = sorted((path for path in truths.iterdir() if path.is_dir()), key=lambda path: by_number(path.name))
+    named = sorted((path for path in truths.iterdir() if path.is_dir()), key=lambda path: natural_sort_key(path.name))
     result = []
     for path in named:
         numbers = re.fullmatch("([0-9]+)-([0-9]+)", path.name)

@@ -13,7 +13,7 @@ from graphreg.clouds import Floats, extent
 from graphreg.engine.descriptors import Correspondences, Descriptors, mutual_correspondences
 from graphreg.engine.surfels import Surfels
 from graphreg.paper.forces import Law, Particles, pull
-from graphreg.poses import fit_points, pose, transform
+from graphreg.poses import fit_rigid_transform, pose, transform
 
 # Lengths in coarse cells. Two matches agree if their distances do within this.
 TOLERANCE = 1.5
@@ -112,7 +112,7 @@ def coulomb_proposals(source: Surfels, target: Surfels, threads: int = 1) -> Flo
         for softening in np.geomspace(*SOFTENING, STEPS) * size:
             body = Particles(transform(motion, x), np.ones(len(x)), np.empty((len(x), 0)))
             felt = pull(body, field, Law.INVERSE_SQUARE, float(softening), threads)
-            motion = fit_points(body.points, felt.resting_points(body.points), felt.weights) @ motion
+            motion = fit_rigid_transform(body.points, felt.resting_points(body.points), felt.weights) @ motion
         found.append(motion)
     return np.array(found)
 

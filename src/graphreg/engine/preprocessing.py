@@ -11,13 +11,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, Mask, rows_drawn
+from graphreg.clouds import Floats, Mask, sample_rows
 from graphreg.engine.descriptors import Descriptors, compute_descriptors, orient_outward
 from graphreg.engine.surfels import NEIGHBOURS, Surfels, VoxelMoments, voxel_moments, voxel_sizes_for
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.response import median_absolute_deviation, response_intensity, rounding_error
-from graphreg.poses import inverse, own_frame, pose, transform
+from graphreg.poses import inverse, pose, principal_frame, transform
 
 # Coarse pieces of the smaller cloud, about; the larger one may have twice as many. Fine cells are this much smaller, as
 # far as there are points to fill them.
@@ -162,11 +162,11 @@ def preprocess(
     seed: int = 0,
 ) -> PreprocessedCloud:
     """At most so many points, drawn at random, each once, without those that are too far off to belong to a scan."""
-    rows = rows_drawn(len(points), most, seed) if len(points) > most else None
+    rows = sample_rows(len(points), most, seed) if len(points) > most else None
     near, kept = _core.remove_duplicates_and_outliers(np.ascontiguousarray(points), rows, FAR_OFF, SAMPLE)
     if weights is not None:
         weights = (weights if rows is None else weights[rows])[kept]
-    home = own_frame(strided_sample(near))
+    home = principal_frame(strided_sample(near))
     return PreprocessedCloud(name, transform(home, near), weights, home, rounding_error(near))
 
 

@@ -77,7 +77,7 @@ def fpfh(
     ((1000, 33), True)
     """
     workers = thread_count(threads)
-    cloud = as_cloud(points, "points", at_least=k + 1)
+    cloud = as_cloud(points, "points", min_points=k + 1)
     if radius is not None and not 0 < radius < np.inf:
         raise InputError(f"radius: expected a positive length, got {radius!r}")
     if normals is None:

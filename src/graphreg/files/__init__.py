@@ -13,8 +13,8 @@ import numpy as np
 
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import FileError
-from graphreg.files.sink import check_place, left_out, replacing
-from graphreg.files.source import Progress, Source, library
+from graphreg.files.input_file import InputFile, Progress, library
+from graphreg.files.output_file import atomic_write, check_output_path, left_out
 
 __all__ = ["Format", "Progress", "check_writable", "formats", "read", "read_cloud", "write"]
 
@@ -83,10 +83,10 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
     if path.exists() and not path.is_file():
         raise FileError(path, "is not a regular file")  # a pipe has no size to check claims against
     # What is not finite is dropped and counted, so numpy need not warn of it.
-    with Source(path, progress) as source, np.errstate(all="ignore"):
-        if source.size == 0:
-            source.fail("is empty")
-        return cast(Cloud, _function(reader)(source))
+    with InputFile(path, progress) as file, np.errstate(all="ignore"):
+        if file.size == 0:
+            file.fail("is empty")
+        return cast(Cloud, _function(reader)(file))
 
 
 def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | None = None) -> tuple[str, ...]:
@@ -105,9 +105,9 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     _, _, writer = _format(path)
     check_writable(path)
     cloud = as_cloud(points)
-    with replacing(path, progress) as sink, np.errstate(all="ignore"):
-        _function(writer)(sink, cloud)
-        return left_out(cloud, sink.held)
+    with atomic_write(path, progress) as output, np.errstate(all="ignore"):
+        _function(writer)(output, cloud)
+        return left_out(cloud, output.held)
 
 
 def check_writable(path: Path) -> None:
@@ -119,7 +119,7 @@ def check_writable(path: Path) -> None:
     if format.extra is not None:
         name, what = _LIBRARIES[format.extra]
         library(name, f"writing {what} files", format.extra)
-    check_place(path)
+    check_output_path(path)
 
 
 def _format(path: Path) -> tuple[Format, str, str]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud, Floats
-from graphreg.files.sink import Sink
-from graphreg.files.source import Source, guarded, library
+from graphreg.files.input_file import InputFile, guarded, library
+from graphreg.files.output_file import OutputFile
 
 POINTS_AT_ONCE = 250_000
 PAGE = 1024
@@ -21,7 +21,7 @@ SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
 INVALID = ("cartesianInvalidState", "sphericalInvalidState")
 
 
-def read(source: Source) -> Cloud:
+def read(source: InputFile) -> Cloud:
     """All scans of the file, one after the other, in the common frame: each scan's pose is applied.
 
     Points that the file calls invalid are dropped and counted. Attributes are the fields that all scans have.
@@ -51,8 +51,8 @@ def read(source: Source) -> Cloud:
     )
 
 
-def _check_header(source: Source) -> None:
-    start = source.at(0, min(48, source.size))
+def _check_header(source: InputFile) -> None:
+    start = source.read_at(0, min(48, source.size))
     if start[:8] != b"ASTM-E57" or len(start) < 48:
         source.fail("does not begin with an E57 header")
     size, place, length, page = struct.unpack_from("<4Q", start, 16)
@@ -64,12 +64,12 @@ def _check_header(source: Source) -> None:
         source.fail("says that its description lies behind its end")
 
 
-def _read_scan(source: Source, libe57: Any, image: Any, scan: Any, done: int, total: int) -> dict[str, NDArray[Any]]:
+def _read_scan(source: InputFile, libe57: Any, image: Any, scan: Any, done: int, total: int) -> dict[str, NDArray[Any]]:
     with guarded(source):
         prototype = libe57.StructureNode(scan.points.prototype())
         types = {name: dtype for name in scan.point_fields if (dtype := _dtype(libe57, prototype[name])) is not None}
         count = scan.point_count
-    source.check_unfolding(count * sum(dtype.itemsize for dtype in types.values()), "points")
+    source.check_expansion(count * sum(dtype.itemsize for dtype in types.values()), "points")
     columns = {name: np.empty(count, dtype) for name, dtype in types.items()}
     capacity = min(POINTS_AT_ONCE, max(count, 1))
     with guarded(source):
@@ -88,7 +88,7 @@ def _read_scan(source: Source, libe57: Any, image: Any, scan: Any, done: int, to
         for name, buffer in buffers.items():
             columns[name][found : found + got] = buffer[:got]
         found += got
-        source.report(source.size * (done + found) // total)
+        source.report_progress(source.size * (done + found) // total)
     with guarded(source):
         reader.close()
     return columns
@@ -103,7 +103,7 @@ def _dtype(libe57: Any, node: Any) -> np.dtype[Any] | None:
     return np.dtype(np.longlong) if isinstance(node, libe57.IntegerNode) else None
 
 
-def _place(source: Source, scan: Any, columns: dict[str, NDArray[Any]]) -> Floats:
+def _place(source: InputFile, scan: Any, columns: dict[str, NDArray[Any]]) -> Floats:
     """The scan's points in the common frame, with nan for those that are invalid."""
     if all(name in columns for name in CARTESIAN):
         points = np.stack([columns[name].astype(np.float64) for name in CARTESIAN], axis=1)
@@ -140,14 +140,14 @@ def _numbers(scan: Any, part: str, names: str, default: tuple[float, ...]) -> tu
     return tuple(float(node[name].value()) for name in names)
 
 
-def write(sink: Sink, cloud: Cloud) -> None:
+def write(output: OutputFile, cloud: Cloud) -> None:
     """One scan without a pose, x y z in double precision."""
     pye57 = library("pye57", "writing E57 files", "e57")
     libe57 = pye57.libe57
-    sink.file.close()  # the library opens files by name
+    output.file.close()  # the library opens files by name
     file: Any = None
     try:
-        with pye57.E57(str(sink.path), "w") as file:
+        with pye57.E57(str(output.path), "w") as file:
             image = file.image_file
             scan = libe57.StructureNode(image)
             scan.set("guid", libe57.StringNode(image, f"{{{uuid.uuid4()}}}"))
@@ -162,7 +162,7 @@ def write(sink: Sink, cloud: Cloud) -> None:
             for name, buffer in zip(CARTESIAN, buffers, strict=True):
                 sources.append(libe57.SourceDestBuffer(image, name, buffer, len(buffer), True, True))
             writer = points.writer(sources)
-            for part in sink.parts(cloud, POINTS_AT_ONCE):
+            for part in output.parts(cloud, POINTS_AT_ONCE):
                 for i, buffer in enumerate(buffers):
                     buffer[: part.stop - part.start] = cloud.points[part, i]
                 writer.write(part.stop - part.start)

@@ -31,9 +31,9 @@ def frame_files(folder: str | os.PathLike[str]) -> list[Path]:
         raise FileError(root, f"holds no frames; point clouds are {' '.join(formats())}")
     ((suffix, _),) = Counter(sorted(path.suffix.lower() for path in found)).most_common(1)
     frames = [path for path in found if path.suffix.lower() == suffix]
-    return sorted(frames, key=lambda path: by_number(path.name))
+    return sorted(frames, key=lambda path: natural_sort_key(path.name))
 
 
-def by_number(name: str) -> list[tuple[int, str]]:
+def natural_sort_key(name: str) -> list[tuple[int, str]]:
     """A key to sort by that puts s10 after s9."""
     return [(int(word), "") if word.isdecimal() else (-1, word) for word in re.split(r"([0-9]+)", name)]

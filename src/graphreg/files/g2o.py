@@ -16,9 +16,9 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.errors import FileError
+from graphreg.files.input_file import InputFile
+from graphreg.files.output_file import atomic_write
 from graphreg.files.pose_files import VERTEX, from_quaternions, line_numbers, numbers_of, quaternions, read_poses
-from graphreg.files.sink import replacing
-from graphreg.files.source import Source
 from graphreg.poses import PoseGraph, adjoint
 
 EDGE = "EDGE_SE3:QUAT"
@@ -29,10 +29,10 @@ def read_graph(path: str | os.PathLike[str]) -> PoseGraph:
     """The pose graph of a .g2o file; poses are in the order of their numbers. All other lines are passed over."""
     path = Path(path)
     poses = read_poses(path, format="g2o")
-    with Source(path, None) as source:
-        numbers = np.unique(source.table(-1, "f" * 8, "vertices", comments=True, prefix=VERTEX.lower())[:, 0])
-    with Source(path, None) as source:
-        rows = source.table(-1, "f" * 30, "edges", comments=True, prefix=EDGE.lower())
+    with InputFile(path) as source:
+        numbers = np.unique(source.read_table(-1, "f" * 8, "vertices", comments=True, prefix=VERTEX.lower())[:, 0])
+    with InputFile(path) as source:
+        rows = source.read_table(-1, "f" * 30, "edges", comments=True, prefix=EDGE.lower())
 
         def line(row: int) -> str:
             return f"line {line_numbers(path, EDGE.lower())[row]}"
@@ -65,8 +65,8 @@ def write_graph(path: str | os.PathLike[str], graph: PoseGraph) -> None:
         graph.pairs, graph.transforms, information[:, UPPER[0], UPPER[1]], strict=True
     ):
         lines.append(f"{EDGE} {target} {source} {numbers_of(quaternions(motion[None])[0])} {numbers_of(numbers)}\n")
-    with replacing(path, None) as sink:
-        sink.file.write("".join(lines).encode())
+    with atomic_write(path) as output:
+        output.file.write("".join(lines).encode())
 
 
 def _from_g2o(motions: Floats) -> Floats:

@@ -6,32 +6,32 @@ import numpy as np
 
 from graphreg.clouds import Cloud
 from graphreg.errors import InputError
-from graphreg.files.sink import Sink
-from graphreg.files.source import Source
+from graphreg.files.input_file import InputFile
+from graphreg.files.output_file import OutputFile
 
 RECORD = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("reflectance", "<f4")])
 # Of the cloud's size: a single-precision rounding beyond it would show.
 LARGEST_ROUNDING = 1e-5
 
 
-def read(source: Source) -> Cloud:
-    if source.size % RECORD.itemsize:
-        source.fail(f"its size of {source.size} bytes is no whole number of points of {RECORD.itemsize} bytes")
-    records = source.records(RECORD, source.size // RECORD.itemsize, "points")
-    return source.split({name: records[name] for name in RECORD.names or ()})
+def read(file: InputFile) -> Cloud:
+    if file.size % RECORD.itemsize:
+        file.fail(f"its size of {file.size} bytes is no whole number of points of {RECORD.itemsize} bytes")
+    records = file.read_records(RECORD, file.size // RECORD.itemsize, "points")
+    return file.split({name: records[name] for name in RECORD.names or ()})
 
 
-def write(sink: Sink, cloud: Cloud) -> None:
+def write(output: OutputFile, cloud: Cloud) -> None:
     """Single precision: a cloud far from the origin, as in a national grid, is refused and not spoilt."""
     rounding = np.abs(cloud.points).max() * 2.0**-24
     extent = float(np.ptp(cloud.points, axis=0).max())
     if len(cloud) > 1 and rounding > LARGEST_ROUNDING * extent:
         raise InputError(f"points: so far from the origin .bin rounds them by {rounding:.2g}; shift them or write .ply")
     if "reflectance" in cloud.attributes:
-        sink.held.add("reflectance")
+        output.held.add("reflectance")
     reflectance = np.asarray(cloud.attributes.get("reflectance", np.zeros(len(cloud)))).reshape(len(cloud), -1)[:, 0]
-    for part in sink.parts(cloud):
+    for part in output.parts(cloud):
         records = np.empty((part.stop - part.start, 4), "<f4")
         records[:, :3] = cloud.points[part]
         records[:, 3] = reflectance[part]
-        sink.file.write(records.data)
+        output.file.write(records.data)

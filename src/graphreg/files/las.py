@@ -11,47 +11,47 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud, Floats
 from graphreg.files import laz
-from graphreg.files.sink import Sink, flat_columns
-from graphreg.files.source import Source, guarded, library
+from graphreg.files.input_file import InputFile, guarded, library
+from graphreg.files.output_file import OutputFile, flat_columns
 
 BYTES_AT_ONCE = 1 << 24
 # A regular grid shrinks to a few thousandths. Memory is set aside only as points come out.
-LARGEST_UNFOLDING = 10_000
+MAX_EXPANSION = 10_000
 # Of a signed 32-bit integer; a little is left for rounding.
 LARGEST_STEP = 2.0**31 - 2
 
 
-def read(source: Source) -> Cloud:
+def read(file: InputFile) -> Cloud:
     """Coordinates with scale and offset applied; every other dimension is an attribute by its LAS name."""
     laspy = library("laspy", "reading LAS and LAZ files", "las")
-    count, width = _check_header(source)
+    count, width = _check_header(file)
     step = max(BYTES_AT_ONCE // width, 1)
     pieces: list[Floats] = []
     extra: dict[str, list[NDArray[Any]]] = {}
     found = 0
-    with guarded(source):
+    with guarded(file):
         # The parallel one sets memory aside for whatever the chunk table says.
-        reader = laspy.open(source.path, laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False)
+        reader = laspy.open(file.path, laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False)
     with reader:
         while found < count:
-            with guarded(source):
+            with guarded(file):
                 chunk = reader.read_points(min(step, count - found))
                 pieces.append(np.stack([np.asarray(chunk[axis], np.float64) for axis in "xyz"], axis=1))
                 for name in chunk.point_format.dimension_names:
                     if name not in ("X", "Y", "Z"):
                         extra.setdefault(name, []).append(np.array(chunk[name]))
             if len(chunk) == 0:
-                source.fail(f"says it holds {count} points but ends after {found}")
+                file.fail(f"says it holds {count} points but ends after {found}")
             found += len(chunk)
-            source.report(source.size * found // count)
-    return source.cloud(np.concatenate(pieces), {name: np.concatenate(values) for name, values in extra.items()})
+            file.report_progress(file.size * found // count)
+    return file.cloud(np.concatenate(pieces), {name: np.concatenate(values) for name, values in extra.items()})
 
 
-def _check_header(source: Source) -> tuple[int, int]:
+def _check_header(file: InputFile) -> tuple[int, int]:
     """How many points, of how many bytes. laspy trusts the header, so it is compared with the file here."""
-    start = source.at(0, min(375, source.size))
+    start = file.read_at(0, min(375, file.size))
     if start[:4] != b"LASF" or len(start) < 227:
-        source.fail("does not begin with a LAS header")
+        file.fail("does not begin with a LAS header")
     minor = start[25]
     size, data, records = struct.unpack_from("<HII", start, 94)
     kind, width, count = struct.unpack_from("<BHI", start, 104)
@@ -60,28 +60,28 @@ def _check_header(source: Source) -> tuple[int, int]:
         or minor > 4
         or size < (375 if minor == 4 else 227)
         or size > data
-        or data > source.size
+        or data > file.size
         or width == 0
     ):
-        source.fail("has a damaged LAS header")
+        file.fail("has a damaged LAS header")
     scale_and_offset = struct.unpack_from("<6d", start, 131)
     if not np.isfinite(scale_and_offset).all() or 0 in scale_and_offset[:3]:
-        source.fail("its header holds a scale or an offset that is no number to use")
+        file.fail("its header holds a scale or an offset that is no number to use")
     if records * 54 > data - size:
-        source.fail(f"says it has {records} variable-length records, which do not fit before its points")
+        file.fail(f"says it has {records} variable-length records, which do not fit before its points")
     if minor == 4:
         count = struct.unpack_from("<Q", start, 247)[0]
     if count == 0:
-        source.fail("holds no points")
+        file.fail("holds no points")
     if kind & 0xC0:
-        source.check_unfolding(count * width, "points", LARGEST_UNFOLDING)
-        laz.check(source, size, records, data, width, count)
-    elif count > (source.size - data) // width:
-        source.fail(f"says it holds {count} points but ends after {(source.size - data) // width}")
+        file.check_expansion(count * width, "points", MAX_EXPANSION)
+        laz.check(file, size, records, data, width, count)
+    elif count > (file.size - data) // width:
+        file.fail(f"says it holds {count} points but ends after {(file.size - data) // width}")
     return count, width
 
 
-def write(sink: Sink, cloud: Cloud) -> None:
+def write(output: OutputFile, cloud: Cloud) -> None:
     """LAS 1.4. The scale of each axis is the finest power of ten that 32 bits allow; half of it is the error.
 
     An attribute goes to the dimension of its name where there is one, else to an extra dimension. It is left
@@ -103,17 +103,17 @@ def write(sink: Sink, cloud: Cloud) -> None:
             header.add_extra_dim(laspy.ExtraBytesParams(name, extra[name].dtype))
         else:
             del extra[name]
-    sink.held.update(extra)
+    output.held.update(extra)
     try:
         with laspy.open(
-            sink.file,
+            output.file,
             "w",
             header=header,
-            do_compress=sink.suffix == ".laz",
+            do_compress=output.suffix == ".laz",
             laz_backend=laspy.LazBackend.Lazrs,
             closefd=False,
         ) as writer:
-            for part in sink.parts(cloud):
+            for part in output.parts(cloud):
                 points = laspy.ScaleAwarePointRecord.zeros(part.stop - part.start, header=header)
                 points["x"], points["y"], points["z"] = cloud.points[part].T
                 for name, values in extra.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from graphreg.files.source import Source
+from graphreg.files.input_file import InputFile
 
 LASZIP = (b"laszip encoded", 22204)
 CHUNKS_OF_ANY_SIZE = 0xFFFFFFFF
@@ -15,54 +15,54 @@ LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}
 EXTRA_BYTES = 14
 
 
-def check(source: Source, header_size: int, records: int, data: int, width: int, count: int) -> None:
+def check(file: InputFile, header_size: int, records: int, data: int, width: int, count: int) -> None:
     """Refuse a file whose compressed points do not add up.
 
     header_size, records   where the variable-length records begin, and how many there are
     data, width, count     where the points begin, the bytes of one, and how many there are
     """
-    compressor, chunk_size, items = _description(source, header_size, records, data)
+    compressor, chunk_size, items = _description(file, header_size, records, data)
     if compressor not in COMPRESSORS or sum(size for _, size in items) != width or not chunk_size:
-        source.fail("describes its compression in a way that does not fit its points")
-    table = struct.unpack("<q", source.at(data, 8))[0]
+        file.fail("describes its compression in a way that does not fit its points")
+    table = struct.unpack("<q", file.read_at(data, 8))[0]
     if table == -1:  # written as a stream: the place is known only at the end
-        table = struct.unpack("<q", source.at(source.size - 8, 8))[0]
-    if not data + 8 <= table <= source.size - 8:
-        source.fail("says that its table of chunks lies outside")
-    chunks = struct.unpack("<II", source.at(table, 8))[1]
+        table = struct.unpack("<q", file.read_at(file.size - 8, 8))[0]
+    if not data + 8 <= table <= file.size - 8:
+        file.fail("says that its table of chunks lies outside")
+    chunks = struct.unpack("<II", file.read_at(table, 8))[1]
     if chunks > table - data:  # a chunk takes a byte at least
-        source.fail(f"says it has {chunks} chunks, too many for a file of {source.size} bytes")
+        file.fail(f"says it has {chunks} chunks, too many for a file of {file.size} bytes")
     if compressor == LAYERED:
         layers = sum(size if kind == EXTRA_BYTES else LAYERS.get(kind, 0) for kind, size in items)
-        _check_chunks(source, data + 8, table, layers, width, chunk_size, count)
+        _check_chunks(file, data + 8, table, layers, width, chunk_size, count)
 
 
-def _description(source: Source, place: int, records: int, data: int) -> tuple[int, int, list[tuple[int, int]]]:
+def _description(file: InputFile, place: int, records: int, data: int) -> tuple[int, int, list[tuple[int, int]]]:
     """The compressor, the points in a chunk, and the kind and size of the items of a point."""
     for _ in range(records):
-        user, number, length = struct.unpack("<2x16sHH", source.at(place, 22))
+        user, number, length = struct.unpack("<2x16sHH", file.read_at(place, 22))
         if place + 54 + length > data:
             break
         if (user.rstrip(b"\0"), number) == LASZIP and length >= 34:
-            text = source.at(place + 54, length)
+            text = file.read_at(place + 54, length)
             compressor, chunk_size, count = struct.unpack_from("<H10xI16xH", text)
             if length < 34 + 6 * count:
                 break
             return compressor, chunk_size, [struct.unpack_from("<HH", text, 34 + 6 * i) for i in range(count)]
         place += 54 + length
-    return source.fail("is compressed, but does not say how")
+    return file.fail("is compressed, but does not say how")
 
 
-def _check_chunks(source: Source, place: int, end: int, layers: int, width: int, chunk_size: int, count: int) -> None:
+def _check_chunks(file: InputFile, place: int, end: int, layers: int, width: int, chunk_size: int, count: int) -> None:
     """Each chunk: its first point, the number of its points, the size of each layer, the layers."""
     found = 0
     while found < count:
         start = width + 4 + 4 * layers
         if end - place < start:
-            source.fail(f"says it holds {count} points but ends after {found}")
-        points, *sizes = struct.unpack(f"<{1 + layers}I", source.at(place + width, start - width))
+            file.fail(f"says it holds {count} points but ends after {found}")
+        points, *sizes = struct.unpack(f"<{1 + layers}I", file.read_at(place + width, start - width))
         expected = points if chunk_size == CHUNKS_OF_ANY_SIZE else min(chunk_size, count - found)
         if not points or points != expected or start + sum(sizes) > end - place:
-            source.fail(f"has a damaged chunk after {found} of {count} points")
+            file.fail(f"has a damaged chunk after {found} of {count} points")
         found += points
         place += start + sum(sizes)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Cloud
-from graphreg.files.sink import Sink, columns
-from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number
+from graphreg.files.input_file import MOST_COLUMNS, InputFile, quote, whole_number
+from graphreg.files.output_file import OutputFile, columns
 
 KINDS = {"I": "i", "U": "u", "F": "f"}
 TYPES = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
@@ -21,26 +21,26 @@ PADDING = "_"
 Fields = list[tuple[str, str, int]]
 
 
-def read(source: Source) -> Cloud:
+def read(file: InputFile) -> Cloud:
     """Points as they are stored: the VIEWPOINT is not applied."""
-    header, data = _read_header(source)
-    fields = _fields(source, header)
-    count = _count(source, header)
+    header, data = _read_header(file)
+    fields = _fields(file, header)
+    count = _count(file, header)
     width = sum(int(kind[1]) * values for _, kind, values in fields)
     if data == "ascii":
-        result = _read_text(source, fields, count)
-    elif count * width > (source.left if data == "binary" else source.left * 88):
-        source.fail(f"says it holds {count} points of {width} bytes, but only {source.left} bytes follow")
+        result = _read_text(file, fields, count)
+    elif count * width > (file.remaining if data == "binary" else file.remaining * 88):
+        file.fail(f"says it holds {count} points of {width} bytes, but only {file.remaining} bytes follow")
     elif data == "binary":
         # Field names repeat (padding), so numpy gets numbers instead.
         dtype = np.dtype([(str(i), "<" + kind, (values,)) for i, (_, kind, values) in enumerate(fields)])
-        records = source.records(dtype, count, "points")
+        records = file.read_records(dtype, count, "points")
         result = [records[str(i)] for i in range(len(fields))]
     elif data == "binary_compressed":
-        result = _read_compressed(source, fields, count, width)
+        result = _read_compressed(file, fields, count, width)
     else:
-        source.fail(f"DATA {quote(data)} is not known; it should be ascii, binary or binary_compressed")
-    return source.split(
+        file.fail(f"DATA {quote(data)} is not known; it should be ascii, binary or binary_compressed")
+    return file.split(
         {
             name: values[:, 0] if values.shape[1] == 1 else values
             for (name, _, _), values in zip(fields, result, strict=True)
@@ -49,62 +49,62 @@ def read(source: Source) -> Cloud:
     )
 
 
-def _read_header(source: Source) -> tuple[dict[str, list[str]], str]:
+def _read_header(file: InputFile) -> tuple[dict[str, list[str]], str]:
     header: dict[str, list[str]] = {}
     while True:
-        line = source.line()
+        line = file.read_line()
         if line is None:
-            source.fail("ends within its header")
+            file.fail("ends within its header")
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         if words[0] == "DATA" and len(words) == 2:
             return header, words[1]
         if words[0] not in KEYS or words[0] in header:
-            source.fail(f"the header line {quote(line)} makes no sense")
+            file.fail(f"the header line {quote(line)} makes no sense")
         header[words[0]] = words[1:]
 
 
-def _fields(source: Source, header: dict[str, list[str]]) -> Fields:
+def _fields(file: InputFile, header: dict[str, list[str]]) -> Fields:
     names, sizes, types = (header.get(key, []) for key in ("FIELDS", "SIZE", "TYPE"))
     counts = header.get("COUNT", ["1"] * len(names))
     if not names or not len(names) == len(sizes) == len(types) == len(counts):
-        source.fail("FIELDS, SIZE, TYPE and COUNT must have one word for each field")
+        file.fail("FIELDS, SIZE, TYPE and COUNT must have one word for each field")
     if len(names) > MOST_COLUMNS:
-        source.fail(f"has {len(names)} fields, more than {MOST_COLUMNS}")
+        file.fail(f"has {len(names)} fields, more than {MOST_COLUMNS}")
     fields: Fields = []
     for name, size, letter, count in zip(names, sizes, types, counts, strict=True):
         kind, values = KINDS.get(letter, "?") + size, whole_number(count)
-        if kind not in TYPES or values is None or not 0 < values <= source.size:
-            source.fail(f"field {quote(name)} of SIZE {size}, TYPE {letter}, COUNT {count} makes no sense")
+        if kind not in TYPES or values is None or not 0 < values <= file.size:
+            file.fail(f"field {quote(name)} of SIZE {size}, TYPE {letter}, COUNT {count} makes no sense")
         fields.append((name, kind, values))
     named = [name for name in names if name != PADDING]
     if len(set(named)) < len(named):
         twice = next(name for name in named if named.count(name) > 1)
-        source.fail(f"two fields are called {quote(twice)}")
-    if sum(int(kind[1]) * values for _, kind, values in fields) > source.size:
-        source.fail("one of its points would be larger than the file")
+        file.fail(f"two fields are called {quote(twice)}")
+    if sum(int(kind[1]) * values for _, kind, values in fields) > file.size:
+        file.fail("one of its points would be larger than the file")
     return fields
 
 
-def _count(source: Source, header: dict[str, list[str]]) -> int:
+def _count(file: InputFile, header: dict[str, list[str]]) -> int:
     sizes = {}
     for key in ("WIDTH", "HEIGHT", "POINTS"):
         value = whole_number(" ".join(header.get(key, ["-"])))
         if key in header and (value is None or value < 0):
-            source.fail(f"{key} should be a count, but is {quote(' '.join(header[key]))}")
+            file.fail(f"{key} should be a count, but is {quote(' '.join(header[key]))}")
         sizes[key] = value
     if sizes["WIDTH"] is None:
-        source.fail("the header has no WIDTH")
+        file.fail("the header has no WIDTH")
     product = sizes["WIDTH"] * (1 if sizes["HEIGHT"] is None else sizes["HEIGHT"])
     if sizes["POINTS"] not in (None, product):
-        source.fail(f"POINTS is {sizes['POINTS']}, but WIDTH times HEIGHT is {product}")
+        file.fail(f"POINTS is {sizes['POINTS']}, but WIDTH times HEIGHT is {product}")
     return product
 
 
-def _read_text(source: Source, fields: Fields, count: int) -> list[NDArray[Any]]:
-    table = source.table(count, "".join(kind[0] * values for _, kind, values in fields), "points")
-    source.expect_end_of_lines()
+def _read_text(file: InputFile, fields: Fields, count: int) -> list[NDArray[Any]]:
+    table = file.read_table(count, "".join(kind[0] * values for _, kind, values in fields), "points")
+    file.expect_no_more_lines()
     result: list[NDArray[Any]] = []
     at = 0
     for name, kind, values in fields:
@@ -112,20 +112,20 @@ def _read_text(source: Source, fields: Fields, count: int) -> list[NDArray[Any]]
         if kind[0] == "f":
             result.append(piece.astype(np.float64 if name in ("x", "y", "z") else kind))
         else:
-            result.append(source.integers(piece, np.dtype(kind), name))
+            result.append(file.integers(piece, np.dtype(kind), name))
         at += values
     return result
 
 
-def _read_compressed(source: Source, fields: Fields, count: int, width: int) -> list[NDArray[Any]]:
-    packed, unpacked = np.frombuffer(source.take(8, "bytes of sizes"), "<u4").tolist()
+def _read_compressed(file: InputFile, fields: Fields, count: int, width: int) -> list[NDArray[Any]]:
+    packed, unpacked = np.frombuffer(file.read_bytes(8, "bytes of sizes"), "<u4").tolist()
     if unpacked != count * width:
-        source.fail(f"says it unfolds to {unpacked} bytes, but its points take {count * width}")
-    compressed = source.records(np.dtype(np.uint8), packed, "compressed bytes")
+        file.fail(f"says it unfolds to {unpacked} bytes, but its points take {count * width}")
+    compressed = file.read_records(np.dtype(np.uint8), packed, "compressed bytes")
     try:
         data = _core.lzf_decode(compressed, unpacked)
     except ValueError:
-        source.fail("its compressed data are damaged")
+        file.fail("its compressed data are damaged")
     result = []
     at = 0
     for _, kind, values in fields:  # field after field, not point after point
@@ -135,10 +135,10 @@ def _read_compressed(source: Source, fields: Fields, count: int, width: int) -> 
     return result
 
 
-def write(sink: Sink, cloud: Cloud) -> None:
+def write(output: OutputFile, cloud: Cloud) -> None:
     """Binary; x y z are double (F 8). An attribute of several numbers a point is one field with a COUNT."""
     fields = columns(cloud)
-    sink.held.update(fields)
+    output.held.update(fields)
     layout = [(axis, np.dtype("<f8"), 1) for axis in "xyz"]
     layout += [(name, values.dtype, values.shape[1]) for name, values in fields.items()]
     header = {
@@ -153,11 +153,11 @@ def write(sink: Sink, cloud: Cloud) -> None:
         "POINTS": [str(len(cloud))],
         "DATA": ["binary"],
     }
-    sink.file.write("".join(f"{key} {' '.join(words)}\n" for key, words in header.items()).encode())
-    for part in sink.parts(cloud):
+    output.file.write("".join(f"{key} {' '.join(words)}\n" for key, words in header.items()).encode())
+    for part in output.parts(cloud):
         records = np.empty(part.stop - part.start, [(name, dtype, (values,)) for name, dtype, values in layout])
         for i, axis in enumerate("xyz"):
             records[axis][:, 0] = cloud.points[part, i]
         for name, values in fields.items():
             records[name] = values[part]
-        sink.file.write(records.data)
+        output.file.write(records.data)

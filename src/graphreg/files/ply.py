@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Cloud
-from graphreg.files.sink import Sink, flat_columns
-from graphreg.files.source import MOST_COLUMNS, Source, quote, whole_number
+from graphreg.files.input_file import MOST_COLUMNS, InputFile, quote, whole_number
+from graphreg.files.output_file import OutputFile, flat_columns
 
 TYPES = {
     name: kind
@@ -68,20 +68,20 @@ class Element:
         return "".join("l" if length else kind[0] for kind, length in self.properties.values())
 
 
-def read(source: Source) -> Cloud:
-    order, elements = _read_header(source)
-    return source.split(_read_text(source, elements) if order == "=" else _read_binary(source, elements, order))
+def read(file: InputFile) -> Cloud:
+    order, elements = _read_header(file)
+    return file.split(_read_text(file, elements) if order == "=" else _read_binary(file, elements, order))
 
 
-def _read_header(source: Source) -> tuple[str, list[Element]]:
-    if source.peek(3) != b"ply" or (source.line() or "").strip() != "ply":
-        source.fail("does not begin with the line 'ply'")
+def _read_header(file: InputFile) -> tuple[str, list[Element]]:
+    if file.peek(3) != b"ply" or (file.read_line() or "").strip() != "ply":
+        file.fail("does not begin with the line 'ply'")
     order = ""
     elements: list[Element] = []
     for _ in range(LONGEST_HEADER):
-        line = source.line()
+        line = file.read_line()
         if line is None:
-            source.fail("ends within its header")
+            file.fail("ends within its header")
         match line.split():
             case ["end_header"]:
                 break
@@ -96,13 +96,13 @@ def _read_header(source: Source) -> tuple[str, list[Element]]:
             case ["property", kind, name] if kind in TYPES and _is_new(elements, name):
                 elements[-1].properties[name] = TYPES[kind], None
             case ["format" | "element" | "property" | "end_header", *_]:
-                source.fail(f"the header line {quote(line)} makes no sense")
+                file.fail(f"the header line {quote(line)} makes no sense")
     else:
-        source.fail(f"no end_header within {LONGEST_HEADER} lines")
+        file.fail(f"no end_header within {LONGEST_HEADER} lines")
     if not order:
-        source.fail("the header has no format line")
+        file.fail("the header has no format line")
     if sum(element.name == "vertex" for element in elements) != 1:
-        source.fail("the header must name one element 'vertex'")
+        file.fail("the header must name one element 'vertex'")
     return order, [element for element in elements if element.properties or element.name == "vertex"]
 
 
@@ -110,26 +110,26 @@ def _is_new(elements: list[Element], name: str) -> bool:
     return bool(elements) and name not in elements[-1].properties
 
 
-def _read_text(source: Source, elements: list[Element]) -> dict[str, NDArray[Any]]:
+def _read_text(file: InputFile, elements: list[Element]) -> dict[str, NDArray[Any]]:
     result: dict[str, NDArray[Any]] = {}
     for element in elements:
         if element.name != "vertex":
-            source.table(element.count, "", element.what, exact=False)
+            file.read_table(element.count, "", element.what, exact=False)
             continue
-        table = source.table(element.count, element.kinds(), element.what)
+        table = file.read_table(element.count, element.kinds(), element.what)
         scalars = [(name, kind) for name, (kind, length) in element.properties.items() if not length]
         for (name, kind), column in zip(scalars, table.T, strict=True):
             if kind[0] != "f":
-                result[name] = source.integers(column, np.dtype(kind), name)
+                result[name] = file.integers(column, np.dtype(kind), name)
             elif name in ("x", "y", "z"):
                 result[name] = column  # the number as it is written, also where the header calls it float
             else:
                 result[name] = column.astype(kind)
-    source.expect_end_of_lines()
+    file.expect_no_more_lines()
     return result
 
 
-def _read_binary(source: Source, elements: list[Element], order: str) -> dict[str, NDArray[Any]]:
+def _read_binary(file: InputFile, elements: list[Element], order: str) -> dict[str, NDArray[Any]]:
     result: dict[str, NDArray[Any]] = {}
     # Records of one size are read as they come. From the first list on, all that is left is walked through.
     rest: NDArray[np.uint8] | None = None
@@ -137,38 +137,40 @@ def _read_binary(source: Source, elements: list[Element], order: str) -> dict[st
     for element in elements:
         dtype = element.dtype(order)
         if rest is None and not element.has_lists:
-            records = source.records(dtype, element.count, element.what) if element.properties else np.empty(0, dtype)
+            records = (
+                file.read_records(dtype, element.count, element.what) if element.properties else np.empty(0, dtype)
+            )
         else:
-            rest = source.rest() if rest is None else rest
+            rest = file.read_rest() if rest is None else rest
             packed, at = _core.pack_records(rest, at, element.count, element.parts(), big_endian=order == ">")
             if len(packed) < element.count:
-                source.fail(f"says it holds {element.count} {element.what} but ends after {len(packed)}")
+                file.fail(f"says it holds {element.count} {element.what} but ends after {len(packed)}")
             records = packed.view(dtype)[:, 0] if dtype.itemsize else np.empty(0, dtype)
         if element.name == "vertex":
             result = {name: records[name] for name in dtype.names or ()}
-    left = source.rest() if rest is None else rest[at:]
+    left = file.read_rest() if rest is None else rest[at:]
     if left.tobytes().strip():
-        source.fail(f"has {len(left)} bytes more than its header accounts for")
+        file.fail(f"has {len(left)} bytes more than its header accounts for")
     return result
 
 
-def write(sink: Sink, cloud: Cloud) -> None:
+def write(output: OutputFile, cloud: Cloud) -> None:
     """Binary, little-endian; x y z are double."""
     extra = {name: held for name, values in flat_columns(cloud).items() if (held := _hold(values)) is not None}
-    sink.held.update(extra)
+    output.held.update(extra)
     dtype = np.dtype(
         [(axis, "<f8") for axis in "xyz"] + [(name, "<" + values.dtype.str[1:]) for name, values in extra.items()]
     )
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {len(cloud)}"]
     header += [f"property {NAMES.get(dtype[name].str[1:], 'double')} {name}" for name in dtype.names or ()]
-    sink.file.write("\n".join([*header, "end_header", ""]).encode())
-    for part in sink.parts(cloud):
+    output.file.write("\n".join([*header, "end_header", ""]).encode())
+    for part in output.parts(cloud):
         records = np.empty(part.stop - part.start, dtype)
         for i, axis in enumerate("xyz"):
             records[axis] = cloud.points[part, i]
         for name, values in extra.items():
             records[name] = values[part]
-        sink.file.write(records.data)
+        output.file.write(records.data)
 
 
 def _hold(values: NDArray[Any]) -> NDArray[Any] | None:

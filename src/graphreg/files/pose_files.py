@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphreg.clouds import Floats, as_array
 from graphreg.errors import FileError, InputError
-from graphreg.files.sink import Sink, replacing
-from graphreg.files.source import Source, quote
+from graphreg.files.input_file import InputFile, quote
+from graphreg.files.output_file import OutputFile, atomic_write
 from graphreg.poses import as_pose, as_poses
 
 # How far R R^T of a pose in a file may be from the identity: 3DMatch has some whose scale is off by a thousandth.
-NEARLY_RIGID = 2e-3
+POSE_FILE_TOLERANCE = 2e-3
 VERTEX = "VERTEX_SE3:QUAT"
 # The numbers in a row of each kind of text.
 WIDTHS = {"matrix": 4, "kitti": 12, "tum": 8, "g2o": 8}
@@ -45,12 +45,12 @@ def read_poses(path: str | os.PathLike[str], *, format: str | None = None) -> Fl
         raise FileError(path, "is a folder, not a file")
     if path.exists() and not path.is_file():
         raise FileError(path, "is not a regular file")
-    with Source(path, None) as source:
+    with InputFile(path) as file:
         if chosen == "npy":
-            return _from_array(source)
+            return _from_array(file)
         if format is None and chosen != "g2o":
-            chosen = _guessed(source)
-        return _from_text(source, chosen)
+            chosen = _guessed(file)
+        return _from_text(file, chosen)
 
 
 def write_poses(
@@ -69,8 +69,8 @@ def write_poses(
     chosen = pose_format(path) if format is None else _known(format)
     motions = as_poses(poses)
     stamps = _stamps(times, len(motions), chosen)
-    with replacing(path, None) as sink:
-        _WRITERS[chosen](sink, motions, stamps)
+    with atomic_write(path) as output:
+        _WRITERS[chosen](output, motions, stamps)
 
 
 def read_pose(path: str | os.PathLike[str], *, format: str | None = None) -> Floats:
@@ -113,82 +113,82 @@ def _stamps(times: ArrayLike | None, count: int, format: str) -> Floats:
 # ------------------------------------------------------------------------------------------------------- reading
 
 
-def _from_array(source: Source) -> Floats:
+def _from_array(file: InputFile) -> Floats:
     from graphreg.files.arrays import array_of
 
-    array = array_of(source)
+    array = array_of(file)
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
-        source.fail(f"holds an array of shape {array.shape} and type {array.dtype}, not (4, 4) or (N, 4, 4) numbers")
-    return _rigid(source, array.reshape(-1, 4, 4), lambda number: f"pose {number}")
+        file.fail(f"holds an array of shape {array.shape} and type {array.dtype}, not (4, 4) or (N, 4, 4) numbers")
+    return _rigid(file, array.reshape(-1, 4, 4), lambda number: f"pose {number}")
 
 
-def _next_row(source: Source) -> str | None:
+def _next_row(file: InputFile) -> str | None:
     """The next line that is neither blank nor a comment, which stays where it is; None where there is none."""
-    while (line := source.peek_line()) is not None:
+    while (line := file.peek_line()) is not None:
         if text := _without_comment(line):
             return text
-        source.line()
+        file.read_line()
     return None
 
 
-def _guessed(source: Source) -> str:
+def _guessed(file: InputFile) -> str:
     """The kind of text, by how many numbers its first row has."""
-    text = _next_row(source) or source.fail("holds no poses")
+    text = _next_row(file) or file.fail("holds no poses")
     kinds = {WIDTHS[kind]: kind for kind in ("matrix", "kitti", "tum")}
     if len(text.split()) not in kinds:
-        source.fail(f"its first row should be 4 numbers (a 4x4 matrix), 12 (KITTI) or 8 (TUM), but is {quote(text)}")
+        file.fail(f"its first row should be 4 numbers (a 4x4 matrix), 12 (KITTI) or 8 (TUM), but is {quote(text)}")
     return kinds[len(text.split())]
 
 
-def _from_text(source: Source, format: str) -> Floats:
+def _from_text(file: InputFile, format: str) -> Floats:
     prefix = VERTEX.lower() if format == "g2o" else ""
 
     def line(row: int) -> str:
-        return f"line {line_numbers(source.path, prefix)[row]}"
+        return f"line {line_numbers(file.path, prefix)[row]}"
 
     if format == "matrix":
         matrices = []
-        while _next_row(source) is not None:
-            matrices.append(source.table(4, "ffff", "rows of a 4x4 matrix", comments=True))
+        while _next_row(file) is not None:
+            matrices.append(file.read_table(4, "ffff", "rows of a 4x4 matrix", comments=True))
         if not matrices:
-            source.fail("holds no poses")
-        return _rigid(source, matrices, lambda number: line(4 * number))
-    rows = source.table(-1, "f" * WIDTHS[format], "poses", comments=True, prefix=prefix)
+            file.fail("holds no poses")
+        return _rigid(file, matrices, lambda number: line(4 * number))
+    rows = file.read_table(-1, "f" * WIDTHS[format], "poses", comments=True, prefix=prefix)
     if len(rows) == 0:
-        source.fail(f"holds no lines {VERTEX}" if prefix else "holds no poses")
+        file.fail(f"holds no lines {VERTEX}" if prefix else "holds no poses")
     if format == "kitti":
         last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(rows), 1, 4))
-        return _rigid(source, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line)
-    motions = from_quaternions(source, rows[:, 1:], line)
+        return _rigid(file, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line)
+    motions = from_quaternions(file, rows[:, 1:], line)
     if format == "tum":
         return motions
     numbers, first = np.unique(rows[:, 0], return_index=True)
     if len(numbers) < len(rows):
         again = next(row for row in range(len(rows)) if row not in first)
-        source.fail(f"{line(again)} is a second vertex {rows[again, 0]:.0f}")
+        file.fail(f"{line(again)} is a second vertex {rows[again, 0]:.0f}")
     return motions[first]
 
 
-def _rigid(source: Source, matrices: Iterable[NDArray[Any]], place: Callable[[int], str]) -> Floats:
+def _rigid(file: InputFile, matrices: Iterable[NDArray[Any]], place: Callable[[int], str]) -> Floats:
     """The matrices as motions; where one is none, `place` says where that is."""
     motions = []
     for number, matrix in enumerate(matrices):
         try:
-            motions.append(as_pose(matrix, "the pose", NEARLY_RIGID))
+            motions.append(as_pose(matrix, "the pose", POSE_FILE_TOLERANCE))
         except InputError as problem:
-            source.fail(f"{place(number)}: {problem}")
+            file.fail(f"{place(number)}: {problem}")
     return np.stack(motions)
 
 
-def from_quaternions(source: Source, rows: Floats, place: Callable[[int], str]) -> Floats:
+def from_quaternions(file: InputFile, rows: Floats, place: Callable[[int], str]) -> Floats:
     """Rows tx ty tz qx qy qz qw as motions."""
     from scipy.spatial.transform import Rotation
 
-    wrong = ~np.isfinite(rows).all(axis=1) | ~(np.abs(np.linalg.norm(rows[:, 3:], axis=1) - 1) < NEARLY_RIGID)
+    wrong = ~np.isfinite(rows).all(axis=1) | ~(np.abs(np.linalg.norm(rows[:, 3:], axis=1) - 1) < POSE_FILE_TOLERANCE)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         shown = " ".join(f"{value:g}" for value in rows[row])
-        source.fail(f"{place(row)}: expected a translation and a unit quaternion, got {shown}")
+        file.fail(f"{place(row)}: expected a translation and a unit quaternion, got {shown}")
     motions = np.tile(np.eye(4), (len(rows), 1, 1))
     motions[:, :3, :3] = Rotation.from_quat(rows[:, 3:]).as_matrix()
     motions[:, :3, 3] = rows[:, :3]
@@ -209,32 +209,32 @@ def _without_comment(line: str) -> str:
 # ------------------------------------------------------------------------------------------------------- writing
 
 
-def _write_matrices(sink: Sink, motions: Floats, times: Floats) -> None:
+def _write_matrices(output: OutputFile, motions: Floats, times: Floats) -> None:
     """Four lines each, with an empty one between two."""
     blocks = ("\n".join(map(numbers_of, motion)) for motion in motions)
-    sink.file.write(("\n\n".join(blocks) + "\n").encode())
+    output.file.write(("\n\n".join(blocks) + "\n").encode())
 
 
-def _write_kitti(sink: Sink, motions: Floats, times: Floats) -> None:
-    _write_lines(sink, map(numbers_of, motions[:, :3].reshape(-1, 12)))
+def _write_kitti(output: OutputFile, motions: Floats, times: Floats) -> None:
+    _write_lines(output, map(numbers_of, motions[:, :3].reshape(-1, 12)))
 
 
-def _write_tum(sink: Sink, motions: Floats, times: Floats) -> None:
-    _write_lines(sink, map(numbers_of, np.column_stack([times, quaternions(motions)])))
+def _write_tum(output: OutputFile, motions: Floats, times: Floats) -> None:
+    _write_lines(output, map(numbers_of, np.column_stack([times, quaternions(motions)])))
 
 
-def _write_g2o(sink: Sink, motions: Floats, times: Floats) -> None:
-    _write_lines(sink, (f"{VERTEX} {number} {numbers_of(row)}" for number, row in enumerate(quaternions(motions))))
+def _write_g2o(output: OutputFile, motions: Floats, times: Floats) -> None:
+    _write_lines(output, (f"{VERTEX} {number} {numbers_of(row)}" for number, row in enumerate(quaternions(motions))))
 
 
-def _write_npy(sink: Sink, motions: Floats, times: Floats) -> None:
+def _write_npy(output: OutputFile, motions: Floats, times: Floats) -> None:
     """(4, 4) of one pose, as a user of numpy expects."""
     array = motions[0] if len(motions) == 1 else motions
-    np.lib.format.write_array(sink.file, array.astype("<f8", copy=False), allow_pickle=False)
+    np.lib.format.write_array(output.file, array.astype("<f8", copy=False), allow_pickle=False)
 
 
-def _write_lines(sink: Sink, lines: Iterable[str]) -> None:
-    sink.file.write("".join(f"{line}\n" for line in lines).encode())
+def _write_lines(output: OutputFile, lines: Iterable[str]) -> None:
+    output.file.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def numbers_of(values: Floats) -> str:
@@ -249,7 +249,7 @@ def quaternions(motions: Floats) -> Floats:
     return np.column_stack([motions[:, :3, 3], Rotation.from_matrix(motions[:, :3, :3]).as_quat()])
 
 
-_WRITERS: dict[str, Callable[[Sink, Floats, Floats], None]] = {
+_WRITERS: dict[str, Callable[[OutputFile, Floats, Floats], None]] = {
     "matrix": _write_matrices,
     "kitti": _write_kitti,
     "tum": _write_tum,

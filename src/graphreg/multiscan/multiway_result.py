@@ -11,7 +11,7 @@ import numpy as np
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.multiscan.pose_graph import Groups
-from graphreg.poses import PoseGraph, adjoint, move_cloud, pose
+from graphreg.poses import PoseGraph, adjoint, pose, transform_cloud
 from graphreg.voxels import voxel_downsample
 
 
@@ -163,7 +163,7 @@ class Multiway:
         """
         if not self.groups:
             raise InputError("merged: no two scans belong together")
-        members = [move_cloud(self.poses[scan], self.clouds[scan]) for scan in self.groups[0]]
+        members = [transform_cloud(self.poses[scan], self.clouds[scan]) for scan in self.groups[0]]
         points = np.concatenate([cloud.points for cloud in members])
         if voxel is not None:
             return as_cloud(voxel_downsample(points, voxel))

@@ -22,7 +22,7 @@ from graphreg.method_interface import Callback, Iteration, MethodSettings, Outco
 from graphreg.paper.annealing import Annealing, accept_or_reject, cool_adaptively, cool_steadily
 from graphreg.paper.dynamics import Step, centre_of_mass, rigid_step
 from graphreg.paper.forces import Law, Particles, pull
-from graphreg.poses import inverse, own_frame, pose, transform
+from graphreg.poses import inverse, pose, principal_frame, transform
 from graphreg.voxels import voxel_downsample
 
 # The authors' program scales both clouds to so many units, and moves by at least one of them, times T, each step.
@@ -100,7 +100,7 @@ def register_published(
     for name, cloud in (("source", source), ("target", target)):
         if len(cloud) <= settings.k:
             raise InputError(f"{name}: the X84 rule leaves {len(cloud)} points of it; a larger alpha leaves more")
-    frames = [own_frame(cloud) for cloud in (source, target)]
+    frames = [principal_frame(cloud) for cloud in (source, target)]
     placed = [transform(frame, cloud) for frame, cloud in zip(frames, (source, target), strict=True)]
     longest = float(max(np.ptp(cloud, axis=0).max() for cloud in placed))
     if not longest > 0:

@@ -16,7 +16,7 @@ import numpy as np
 from graphreg.batches.batch_run import Batch
 from graphreg.batches.store import NOT_REGISTERED, SET_ASIDE, Record
 from graphreg.engine.verdict import ENOUGH
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.reports.charts import line_chart
 from graphreg.reports.page_shell import Row, chart, charts, figures, page, table, verdict, write_page
 
@@ -32,9 +32,9 @@ BINS = 20
 
 def write_summary_csv(path: str | os.PathLike[str], batch: Batch) -> None:
     """A line for each job. The transformation is sixteen numbers, row by row, as a job takes them for `init`."""
-    with replacing(Path(path), None) as sink:
+    with atomic_write(Path(path)) as output:
         for line in _csv_lines(batch):
-            sink.file.write(line.encode())
+            output.file.write(line.encode())
 
 
 def write_summary_page(path: str | os.PathLike[str], batch: Batch, title: str) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.reports.pictures import BLUE, GREY, INK, ORANGE, PAPER, RED
 
 WIDTH, HEIGHT = 560, 400
@@ -134,8 +134,8 @@ def charts_side_by_side(charts: Sequence[str], columns: int | None = None) -> st
 
 def write_svg(path: str | os.PathLike[str], text: str) -> None:
     """Write SVG text. The file appears whole or not at all."""
-    with replacing(Path(path), None) as sink:
-        sink.file.write(text.encode())
+    with atomic_write(Path(path)) as output:
+        output.file.write(text.encode())
 
 
 def _checked(series: Mapping[str, tuple[ArrayLike, ArrayLike]], log_y: bool) -> dict[str, tuple[Floats, Floats]]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, as_cloud, rows_drawn
+from graphreg.clouds import Floats, as_cloud, sample_rows
 from graphreg.engine.preprocessing import robust_x84_limit
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import fit_planes, graph_invariants
 from graphreg.features.response import response_intensity, rounding_error
-from graphreg.poses import own_frame, rotation_from_vector, transform
+from graphreg.poses import principal_frame, rotation_from_vector, transform
 from graphreg.registration import Result
 from graphreg.threads import thread_count
 
@@ -112,7 +112,7 @@ def sample_of(cloud: Any, name: str, threads: int = 1) -> Sample:
 
 def drawn(points: Floats, most: int) -> Floats:
     """At most so many of the points, drawn at random: every n-th would show stripes, as scans come in rows."""
-    return points[rows_drawn(len(points), most)]
+    return points[sample_rows(len(points), most)]
 
 
 def distances(sample: Sample, other: Sample, motion: Floats, threads: int = 1) -> Floats:
@@ -141,7 +141,7 @@ def standpoint(sample: Sample) -> Floats:
     """
     points = sample.points[: sample.on_surface]
     # As wide as the radius, so that squares neither overflow nor vanish.
-    flat = own_frame((points - sample.centre) / sample.radius)[0, :3]
+    flat = principal_frame((points - sample.centre) / sample.radius)[0, :3]
     centre = sample.centre / sample.radius
     # Where the cloud lies wholly on one side of the origin, that is where the scanner stood.
     across = float(flat @ centre)

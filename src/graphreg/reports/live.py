@@ -18,7 +18,7 @@ import numpy as np
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.files import formats, write
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.method_interface import Iteration
 from graphreg.poses import as_pose, transform
 from graphreg.registration import METHODS, Result, register
@@ -208,8 +208,8 @@ def cool_down_rate(method: str) -> float | None:
 
 def save(result: Result, source: Cloud, matrix: Path, moved: Path) -> None:
     """Write the 4x4 matrix as text, and the source, moved, with all that its file said of each point."""
-    with replacing(matrix, None) as sink:
-        np.savetxt(sink.file, result.transformation, fmt="%.17g")
+    with atomic_write(matrix) as output:
+        np.savetxt(output.file, result.transformation, fmt="%.17g")
     write(moved, replace(source, points=transform(result.transformation, source.points)))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.provenance import setting
 from graphreg.reports.table_cells import cell, columns_of, is_number
 
@@ -80,8 +80,8 @@ def part(name: str) -> str:
 
 def write_page(path: str | os.PathLike[str], text: str) -> None:
     """The file appears whole or not at all."""
-    with replacing(Path(path), None) as sink:
-        sink.file.write(text.encode())
+    with atomic_write(Path(path)) as output:
+        output.file.write(text.encode())
 
 
 def verdict(good: bool, headline: str, reason: str, beside: str = "") -> str:

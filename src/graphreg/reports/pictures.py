@@ -20,7 +20,7 @@ from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
-from graphreg.files.sink import replacing
+from graphreg.files.output_file import atomic_write
 from graphreg.reports.letters import draw_text
 
 Image: TypeAlias = NDArray[np.uint8]
@@ -202,8 +202,8 @@ def png(image: NDArray[Any]) -> bytes:
 def write_png(path: str | os.PathLike[str], image: NDArray[Any]) -> None:
     """Write an (H, W, 3) uint8 image as a PNG. The file appears whole or not at all."""
     content = png(image)
-    with replacing(Path(path), None) as sink:
-        sink.file.write(content)
+    with atomic_write(Path(path)) as output:
+        output.file.write(content)
 
 
 def _checked(size: tuple[int, int]) -> tuple[int, int]:

@@ -109,14 +109,22 @@ def _figures(found: Trajectory, truth: Floats | None) -> list[tuple[str, str, st
     if truth is None or len(found.steps) < 2:
         return told
     errors = asdict(sequence_errors(relative_transforms(found.poses), list(truth)))
-    for kind, note in (("relative", "of each step, the mean"), ("absolute", "of each frame, the mean"), ("last", "")):
+    for kind, label, note in (
+        ("rpe", "Relative pose error (RPE)", "of each step, the mean"),
+        ("ate", "Absolute trajectory error (ATE)", "of each frame, the mean"),
+        ("final", "Final error", "of the last frame"),
+    ):
         degrees, distance = errors[f"{kind}_rotation"], errors[f"{kind}_translation"]
-        told.append((f"{kind.capitalize()} error", f"{degrees:.4f}°, {distance:.3g}", note or "of the last frame"))
+        told.append((label, f"{degrees:.4f}°, {distance:.3g}", note))
     segments = segment_errors(found.poses, truth)
     if segments is not None:
         between = f"over stretches of {segments.lengths[0]:.4g} to {segments.lengths[-1]:.4g}"
         told.append(
-            ("Drift", f"{segments.percent:.3f} %", f"{between}; {segments.degrees:.5f}° for each unit of length")
+            (
+                "Drift",
+                f"{segments.translation_percent:.3f} %",
+                f"{between}; {segments.rotation_per_length:.5f}° for each unit of length",
+            )
         )
     return told
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
 from graphreg.errors import FileError, InputError
-from graphreg.files.source import CHUNK, Progress
+from graphreg.files.input_file import CHUNK_BYTES, Progress
 
 
-class Sink:
+class OutputFile:
     """A new file, open for writing. Its `path` is not yet the one that the user gave, its `suffix` is.
 
     held  the attributes that the writer has put in, by the names they have in the file
@@ -27,14 +27,14 @@ class Sink:
     def __init__(self, path: Path, suffix: str, progress: Progress | None) -> None:
         self.path = path
         self.suffix = suffix
-        self.file = open(path, "xb")  # noqa: SIM115 (closed by `replacing`)
+        self.file = open(path, "xb")  # noqa: SIM115 (closed by `atomic_write`)
         self.held: set[str] = set()
         self._progress = progress
 
     def parts(self, cloud: Cloud, most: int | None = None) -> Iterator[slice]:
         """The cloud's rows in pieces of a few megabytes; progress is reported after each."""
         width = sum(values.nbytes for values in cloud.attributes.values()) // len(cloud) + 24
-        step = min(max(CHUNK // width, 1), most or len(cloud))
+        step = min(max(CHUNK_BYTES // width, 1), most or len(cloud))
         for begin in range(0, len(cloud), step):
             part = slice(begin, min(begin + step, len(cloud)))
             yield part
@@ -42,7 +42,7 @@ class Sink:
                 self._progress(part.stop * width, len(cloud) * width)
 
 
-def check_place(path: Path) -> Path:
+def check_output_path(path: Path) -> Path:
     """Where a file would be written, links followed; an error says why none can be."""
     if path.is_dir():
         raise FileError(path, "is a folder, not a file")
@@ -59,22 +59,22 @@ def check_place(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, progress: Progress | None) -> Iterator[Sink]:
+def atomic_write(path: Path, progress: Progress | None = None) -> Iterator[OutputFile]:
     """A temporary file beside `path`, which becomes it at the end of the block.
 
     Whatever goes wrong before (a full disk, Ctrl-C), the old file stays and the temporary one is removed.
     """
-    target = check_place(path)
+    target = check_output_path(path)
     temporary = target.with_name(f".graphreg-{secrets.token_hex(8)}.tmp")
     try:
-        sink = Sink(temporary, path.suffix.lower(), progress)
+        output = OutputFile(temporary, path.suffix.lower(), progress)
         try:
-            with sink.file:
-                yield sink
-                if not sink.file.closed:
-                    sink.file.flush()
+            with output.file:
+                yield output
+                if not output.file.closed:
+                    output.file.flush()
                     # A full disk may only be noticed when the data leave the cache.
-                    os.fsync(sink.file.fileno())
+                    os.fsync(output.file.fileno())
             if target.exists():
                 shutil.copymode(target, temporary)
             os.replace(temporary, target)

@@ -22,7 +22,7 @@ from graphreg.errors import FileError, MissingExtraError
 Progress = Callable[[int, int], None]
 
 # Bytes between two calls of `progress`; also the longest line that a text file may have.
-CHUNK = 1 << 22
+CHUNK_BYTES = 1 << 22
 
 # More numbers a point than this are damage.
 MOST_COLUMNS = 10_000
@@ -33,14 +33,14 @@ LINES_COMPARED = 100
 NUMBER_PARTS = re.compile(rb"[+-]?[0-9]*(\.[0-9]*)?(?:[eE][+-]?([0-9]*))?")
 
 # Compressed files may unfold to this many times their size, and to anything small.
-LARGEST_UNFOLDING = 100
-SMALL = 1 << 24
+MAX_EXPANSION = 100
+EXPANSION_ALLOWANCE_BYTES = 1 << 24
 
 
-class Source:
+class InputFile:
     """An open file. `fail` raises the FileError that names it; the rest reads on from where it is."""
 
-    def __init__(self, path: Path, progress: Progress | None) -> None:
+    def __init__(self, path: Path, progress: Progress | None = None) -> None:
         self.path = path
         self._progress = progress
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
@@ -51,7 +51,7 @@ class Source:
         self._line = 0
         self._unended = False  # the last line lacks its line break, which `_text` has got all the same
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> InputFile:
         return self
 
     def __exit__(
@@ -63,30 +63,30 @@ class Source:
         raise FileError(self.path, problem)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many bytes are left to read."""
         return max(self.size - self._read, 0) + len(self._text) - self._at
 
-    def report(self, done: int) -> None:
+    def report_progress(self, done: int) -> None:
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
 
-    def check_unfolding(self, size: int, what: str, times: int = LARGEST_UNFOLDING) -> None:
+    def check_expansion(self, size: int, what: str, times: int = MAX_EXPANSION) -> None:
         """Refuse what would take far more memory than the file itself."""
-        if size > times * self.size + SMALL:
+        if size > times * self.size + EXPANSION_ALLOWANCE_BYTES:
             self.fail(f"says it unfolds to {size} bytes of {what}, too many for a file of {self.size} bytes")
 
     # -------------------------------------------------------------------------------------------------- bytes
 
     def _more(self) -> bool:
         """Read another chunk behind the text that is not used up yet; False at the end of the file."""
-        chunk = self._file.read(CHUNK)
+        chunk = self._file.read(CHUNK_BYTES)
         if not chunk:
             return False
         self._text = self._text[self._at :] + chunk
         self._at = 0
         self._read += len(chunk)
-        self.report(self._read)
+        self.report_progress(self._read)
         return True
 
     def peek(self, count: int) -> bytes:
@@ -95,7 +95,7 @@ class Source:
             pass
         return self._text[self._at : self._at + count]
 
-    def at(self, place: int, count: int) -> bytes:
+    def read_at(self, place: int, count: int) -> bytes:
         """Bytes from anywhere in the file, without moving on."""
         if not 0 <= place <= self.size - count:
             self.fail(f"says that something lies at byte {place}, but has only {self.size}")
@@ -107,20 +107,20 @@ class Source:
             self.fail("ends too early")
         return found
 
-    def take(self, count: int, what: str) -> bytes:
+    def read_bytes(self, count: int, what: str) -> bytes:
         """The next `count` bytes."""
-        return self.records(np.dtype(np.uint8), count, what).tobytes()
+        return self.read_records(np.dtype(np.uint8), count, what).tobytes()
 
-    def rest(self) -> NDArray[np.uint8]:
+    def read_rest(self) -> NDArray[np.uint8]:
         """All the bytes that are left."""
-        return self.records(np.dtype(np.uint8), self.left, "bytes")
+        return self.read_records(np.dtype(np.uint8), self.remaining, "bytes")
 
-    def records(self, dtype: np.dtype[Any], count: int, what: str) -> NDArray[Any]:
+    def read_records(self, dtype: np.dtype[Any], count: int, what: str) -> NDArray[Any]:
         """The next `count` records. The count is checked against the file before memory is set aside."""
         if count < 0:
             self.fail(f"says it holds {count} {what}")
-        if count * dtype.itemsize > self.left:
-            self.fail(f"says it holds {count} {what} but ends after {self.left // dtype.itemsize}")
+        if count * dtype.itemsize > self.remaining:
+            self.fail(f"says it holds {count} {what} but ends after {self.remaining // dtype.itemsize}")
         values = np.empty(count, dtype)
         if values.nbytes == 0:
             return values
@@ -130,12 +130,12 @@ class Source:
         self._at += len(ready)
         filled = len(ready)
         while filled < len(into):
-            got = self._file.readinto(into[filled : filled + CHUNK])
+            got = self._file.readinto(into[filled : filled + CHUNK_BYTES])
             if not got:
                 self.fail(f"says it holds {count} {what} but ends after {filled // dtype.itemsize}")
             filled += got
             self._read += got
-            self.report(self._read)
+            self.report_progress(self._read)
         return values
 
     # -------------------------------------------------------------------------------------------------- lines
@@ -160,7 +160,7 @@ class Source:
                 return None
         return self._text[self._at : end].decode("utf-8", "backslashreplace").rstrip("\r")
 
-    def line(self) -> str | None:
+    def read_line(self) -> str | None:
         """The next line without its end; None where no line is left."""
         line = self.peek_line()
         if line is not None:
@@ -168,7 +168,7 @@ class Source:
             self._line += 1
         return line
 
-    def table(
+    def read_table(
         self,
         rows: int,
         kinds: str,
@@ -219,7 +219,7 @@ class Source:
             self._refuse_cut_number(start, len(kinds) - 1, delimiter, prefix)
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
-    def expect_end_of_lines(self) -> None:
+    def expect_no_more_lines(self) -> None:
         """Nothing but blanks may follow."""
         while True:
             rest = self._text[self._at :].lstrip()
@@ -236,8 +236,8 @@ class Source:
         self.fail(f"line {self._line + 1} should hold {count}{what}, but is {quote(line)}{last}")
 
     def _refuse_long_line(self) -> None:
-        if len(self._text) - self._at >= CHUNK:
-            self.fail(f"line {self._line + 1} is longer than {CHUNK} bytes")
+        if len(self._text) - self._at >= CHUNK_BYTES:
+            self.fail(f"line {self._line + 1} is longer than {CHUNK_BYTES} bytes")
 
     def _refuse_cut_number(self, start: int, column: int, delimiter: str, prefix: str) -> None:
         """Refuse rows from byte `start` to the end of the file whose last number may have been longer."""
@@ -248,8 +248,8 @@ class Source:
                 return []
             return [word.strip() for word in found[column:]] if not line.lstrip().startswith((b"#", b"//")) else []
 
-        start = max(start, self.size - CHUNK, 0)
-        *lines, last = self.at(start, self.size - start).split(b"\n")
+        start = max(start, self.size - CHUNK_BYTES, 0)
+        *lines, last = self.read_at(start, self.size - start).split(b"\n")
         end = words(last)
         if len(end) != 1 or not last.endswith(end[0]):  # something follows it, if only a blank, so it is whole
             return
@@ -308,7 +308,7 @@ class Source:
 
 
 @contextlib.contextmanager
-def guarded(source: Source) -> Iterator[None]:
+def guarded(file: InputFile) -> Iterator[None]:
     """Whatever another library says about a damaged file, the user gets a FileError."""
     try:
         yield
@@ -318,7 +318,7 @@ def guarded(source: Source) -> Iterator[None]:
         if isinstance(problem, OSError) and problem.errno is not None:
             raise
         said = str(problem).strip().split("\n")[0] or type(problem).__name__
-        raise FileError(source.path, f"is damaged ({said})") from problem
+        raise FileError(file.path, f"is damaged ({said})") from problem
 
 
 def library(name: str, purpose: str, extra: str) -> Any:
