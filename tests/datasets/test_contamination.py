@@ -1,4 +1,4 @@
-"""Laws of outliers and noise: as many, as wide and as even as asked."""
+"""Laws of corruption: outliers, noise and thinning have the requested number, spread and distribution."""
 
 from __future__ import annotations
 
@@ -20,36 +20,38 @@ def cloud(seed: int = 0, count: int = 20000) -> Floats:
 
 
 @given(st.integers(1, 300), st.floats(0, 3), st.sampled_from(["gaussian", "uniform"]), st.integers(0, 2**32))
-def test_outliers_are_counted_marked_and_appended(count: int, ratio: float, kind: str, seed: int) -> None:
+def test_outliers_are_appended_in_the_requested_number_and_marked(
+    count: int, ratio: float, kind: str, seed: int
+) -> None:
     points = cloud(1, count)
     before = points.copy()
-    spoilt, is_outlier = add_outliers(points, ratio, kind, seed)
+    corrupted, is_outlier = add_outliers(points, ratio, kind, seed)
     assert is_outlier.sum() == int(count * ratio)
-    assert np.array_equal(spoilt[~is_outlier], before)
+    assert np.array_equal(corrupted[~is_outlier], before)
     assert np.array_equal(points, before)
-    assert np.array_equal(add_outliers(points, ratio, kind, seed)[0], spoilt)
+    assert np.array_equal(add_outliers(points, ratio, kind, seed)[0], corrupted)
 
 
-def test_gaussian_outliers_spread_like_the_box_around_the_mean() -> None:
+def test_gaussian_outliers_have_the_mean_of_the_cloud_and_the_extent_of_its_box() -> None:
     points = cloud()
-    spoilt, is_outlier = add_outliers(points, 1.0, "gaussian", seed=2)
-    sides, extra = np.ptp(points, axis=0), spoilt[is_outlier]
-    accuracy = 4 / np.sqrt(len(extra))
-    assert extra.std(axis=0) / sides == pytest.approx(np.ones(3), abs=accuracy)
-    assert (extra.mean(axis=0) - points.mean(axis=0)) / sides == pytest.approx(np.zeros(3), abs=accuracy)
+    corrupted, is_outlier = add_outliers(points, 1.0, "gaussian", seed=2)
+    extent, outliers = np.ptp(points, axis=0), corrupted[is_outlier]
+    accuracy = 4 / np.sqrt(len(outliers))
+    assert outliers.std(axis=0) / extent == pytest.approx(np.ones(3), abs=accuracy)
+    assert (outliers.mean(axis=0) - points.mean(axis=0)) / extent == pytest.approx(np.zeros(3), abs=accuracy)
 
 
 def test_uniform_outliers_fill_the_box() -> None:
     points = cloud()
-    spoilt, is_outlier = add_outliers(points, 0.8, "uniform", seed=2)
-    place = (spoilt[is_outlier] - points.min(axis=0)) / np.ptp(points, axis=0)
-    assert place.min() >= 0
-    assert place.max() <= 1
-    shares = np.stack([np.histogram(place[:, axis], 10, (0, 1))[0] for axis in range(3)]) / len(place)
-    assert np.abs(shares - 0.1).max() < 5 * np.sqrt(0.09 / len(place))
+    corrupted, is_outlier = add_outliers(points, 0.8, "uniform", seed=2)
+    relative = (corrupted[is_outlier] - points.min(axis=0)) / np.ptp(points, axis=0)
+    assert relative.min() >= 0
+    assert relative.max() <= 1
+    shares = np.stack([np.histogram(relative[:, axis], 10, (0, 1))[0] for axis in range(3)]) / len(relative)
+    assert np.abs(shares - 0.1).max() < 5 * np.sqrt(0.09 / len(relative))
 
 
-def test_noise_is_relative_to_each_side_of_the_box() -> None:
+def test_noise_is_relative_to_each_edge_of_the_bounding_box() -> None:
     points = cloud()
     error = (add_noise(points, 0.01, seed=3) - points) / np.ptp(points, axis=0)
     assert error.std(axis=0) == pytest.approx(np.full(3, 0.01), rel=4 / np.sqrt(2 * len(points)))
@@ -74,11 +76,11 @@ def test_a_bad_noise_is_named() -> None:
         add_noise(cloud(count=5), -1.0)
 
 
-def test_density_falls_by_equal_ratios_from_the_middle_to_the_rim() -> None:
+def test_density_falls_exponentially_from_the_centroid_to_the_farthest_point() -> None:
     rng = np.random.default_rng(4)
     # Evenly spread over the distance from the centroid.
-    away = rng.random(60_000)
-    points = away[:, None] * (lambda v: v / np.linalg.norm(v, axis=1, keepdims=True))(rng.normal(size=(60_000, 3)))
+    distance = rng.random(60_000)
+    points = distance[:, None] * (lambda v: v / np.linalg.norm(v, axis=1, keepdims=True))(rng.normal(size=(60_000, 3)))
     kept = thin_by_distance(points, 0.01, seed=5)
     centre = points.mean(axis=0)
     before, after = (np.histogram(np.linalg.norm(cloud - centre, axis=1), 10, (0, 1.01))[0] for cloud in (points, kept))
@@ -90,13 +92,13 @@ def test_density_falls_by_equal_ratios_from_the_middle_to_the_rim() -> None:
     assert np.array_equal(kept, thin_by_distance(points, 0.01, seed=5))
 
 
-def test_nothing_is_thinned_out_where_nothing_is_asked_or_all_lie_in_one_place() -> None:
+def test_nothing_is_removed_if_the_density_is_constant_or_all_points_coincide() -> None:
     points = cloud(6, 100)
     assert np.array_equal(thin_by_distance(points, 1.0), points)
     assert len(thin_by_distance(np.ones((50, 3)), 0.5)) == 50
 
 
 @pytest.mark.parametrize("rim", [0.0, -1, 1.5, np.nan, "a"])
-def test_a_share_at_the_rim_that_is_none_is_refused(rim: Any) -> None:
+def test_a_density_at_the_rim_out_of_range_is_refused(rim: Any) -> None:
     with pytest.raises(InputError, match="rim: "):
         thin_by_distance(cloud(6, 100), rim)

@@ -176,7 +176,7 @@ def test_scans_come_to_rest_where_their_surfaces_do() -> None:
 
 def test_a_scan_with_most_points_on_one_near_thing_is_placed() -> None:
     """From so near a lamp in a room that half of the points lie on it."""
-    made = list(synthetic.sequence("room", 4, 12, view=84, points=10000))
+    made = list(synthetic.sequence("room", 4, 12, viewpoint=84, points=10000))
     motions = [random_transform(number, 1.0) for number in range(4)]
     scans = tuple(transform(motion, scan.points) for motion, scan in zip(motions, made, strict=True))
     truth = tuple(scan.pose @ inverse(motion) for motion, scan in zip(motions, made, strict=True))

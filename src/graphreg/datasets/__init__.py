@@ -1,1 +1,1 @@
-"""Point clouds to work with: scans that we make ourselves, and loaders for the public data sets."""
+"""Point clouds to work with: synthetic scans, corruption by noise and outliers, loaders of public data sets."""

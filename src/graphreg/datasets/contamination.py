@@ -1,4 +1,4 @@
-"""What goes wrong with points, on purpose: outliers and noise as the paper adds them to clean scans."""
+"""Corrupted point clouds: outliers and noise as the paper adds them, and a density that falls with distance."""
 
 from __future__ import annotations
 
@@ -7,64 +7,101 @@ from typing import Any
 import numpy as np
 
 from graphreg.clouds import Floats, Mask, as_cloud
+from graphreg.datasets.arguments import check_integer, check_number
 from graphreg.errors import InputError
 
 
 def add_outliers(points: Any, ratio: float, kind: str = "gaussian", seed: int = 0) -> tuple[Floats, Mask]:
-    """Append points that belong to nothing, `ratio` x as many as there are points; also which ones they are.
+    """Append outliers, as in the paper's "Investigation of the X84 Principle".
 
-    "gaussian"  normal, with the sides of the bounding box as standard deviations
-    "uniform"   uniform in the bounding box
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    ratio : float
+        Number of outliers as a multiple of N, from 0 to 1000.
+    kind : {"gaussian", "uniform"}, default "gaussian"
+        "gaussian": normal, with the edge lengths of the bounding box as standard deviations. In the paper its mean is
+        zero, for scans about the origin; here it is the mean of the cloud, which is the same for a cloud anywhere.
+        "uniform": uniform in the bounding box.
+    seed : int, default 0
 
-    As in the paper's "Investigation of the X84 Principle". There the Gaussian has zero mean, for scans about
-    the origin; here it has the cloud's mean, which says the same for a cloud anywhere.
+    Returns
+    -------
+    points : (M, 3) array
+        The points, followed by the outliers.
+    is_outlier : (M,) array of bool
+
+    Examples
+    --------
+    >>> corrupted, is_outlier = add_outliers([[0, 0, 0], [1, 2, 3]], 1.5, "uniform")
+    >>> corrupted.shape, int(is_outlier.sum())
+    ((5, 3), 3)
     """
     cloud = as_cloud(points, "points").points
-    share = number("ratio", ratio, 0, 1000)
-    whole("seed", seed)
+    share = check_number("ratio", ratio, 0, 1000)
+    check_integer("seed", seed)
     rng = np.random.default_rng(seed)
     count = int(len(cloud) * share)
-    low, sides = cloud.min(axis=0), np.ptp(cloud, axis=0)
+    low, extent = cloud.min(axis=0), np.ptp(cloud, axis=0)
     if kind == "gaussian":
-        extra = cloud.mean(axis=0) + rng.normal(size=(count, 3)) * sides
+        outliers = cloud.mean(axis=0) + rng.normal(size=(count, 3)) * extent
     elif kind == "uniform":
-        extra = low + rng.random((count, 3)) * sides
+        outliers = low + rng.random((count, 3)) * extent
     else:
-        raise InputError(f"kind: is {kind!r}, expected 'gaussian' or 'uniform'")
-    return np.vstack([cloud, extra]), np.arange(len(cloud) + count) >= len(cloud)
+        raise InputError(f"kind: expected 'gaussian' or 'uniform', got {kind!r}")
+    return np.vstack([cloud, outliers]), np.arange(len(cloud) + count) >= len(cloud)
 
 
 def add_noise(points: Any, sigma_relative: float, seed: int = 0) -> Floats:
-    """Move each point by a Gaussian, its standard deviations `sigma_relative` x the bounding box's sides."""
+    """Add Gaussian noise to every point.
+
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    sigma_relative : float
+        Standard deviation along each axis, as a multiple of the edge length of the bounding box, from 0 to 1000.
+    seed : int, default 0
+
+    Returns
+    -------
+    (N, 3) array
+
+    Examples
+    --------
+    >>> add_noise([[0, 0, 0], [1, 2, 3]], 0.01).shape
+    (2, 3)
+    """
     cloud = as_cloud(points, "points").points
-    sigma = number("sigma_relative", sigma_relative, 0, 1000)
-    whole("seed", seed)
+    sigma = check_number("sigma_relative", sigma_relative, 0, 1000)
+    check_integer("seed", seed)
     rng = np.random.default_rng(seed)
     return np.asarray(cloud + rng.normal(size=cloud.shape) * np.ptp(cloud, axis=0) * sigma)
 
 
 def thin_by_distance(points: Any, rim: float, seed: int = 0) -> Floats:
-    """Drop points so that the density falls off from the middle, to a share of `rim` at the farthest point.
+    """Subsample so that the density falls exponentially with the distance from the centroid.
 
-    The chance to stay falls by equal ratios over equal distances from the centroid.
+    Parameters
+    ----------
+    points : (N, 3) array_like
+    rim : float
+        Density at the farthest point relative to that at the centroid, from 1e-6 to 1.
+    seed : int, default 0
+
+    Returns
+    -------
+    (M, 3) array
+        The points that are kept, in their order.
+
+    Examples
+    --------
+    >>> len(thin_by_distance([[0, 0, 0], [1, 2, 3]], 1.0))
+    2
     """
     cloud = as_cloud(points, "points").points
-    share = number("rim", rim, 1e-6, 1)
-    whole("seed", seed)
-    away = np.linalg.norm(cloud - cloud.mean(axis=0), axis=1)
-    # All in one place: none is farther out than another.
-    away /= away.max() or 1.0
-    return np.ascontiguousarray(cloud[np.random.default_rng(seed).random(len(cloud)) < share**away])
-
-
-def number(name: str, value: Any, low: float, high: float) -> float:
-    """`value` as a float, or an error that names the argument."""
-    if isinstance(value, (int, float, np.number)) and low <= value <= high:
-        return float(value)
-    raise InputError(f"{name}: is {value!r}, expected a number from {low:g} to {high:g}")
-
-
-def whole(name: str, value: Any, low: int = 0) -> None:
-    """An error that names the argument unless `value` is a whole number, `low` or more."""
-    if not isinstance(value, (int, np.integer)) or value < low:
-        raise InputError(f"{name}: is {value!r}, expected a whole number from {low} on")
+    share = check_number("rim", rim, 1e-6, 1)
+    check_integer("seed", seed)
+    distance = np.linalg.norm(cloud - cloud.mean(axis=0), axis=1)
+    # If all points coincide, none is farther from the centroid than another.
+    distance /= distance.max() or 1.0
+    return np.ascontiguousarray(cloud[np.random.default_rng(seed).random(len(cloud)) < share**distance])

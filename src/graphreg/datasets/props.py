@@ -1,4 +1,4 @@
-"""What scenes are furnished with: walls with windows, cars, trees, chairs. Metres, z up."""
+"""Components of synthetic scenes: walls, windows, cars, trees, furniture. Lengths in metres, z up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphreg.datasets.shapes import Part, box, cylinder, ellipsoid, rigid, turned
+from graphreg.datasets.convex_scenes import ConvexPart, box, cylinder, ellipsoid
+from graphreg.datasets.surfaces import rotation_zyx
+from graphreg.poses import pose
 
 
 def wall(
@@ -18,8 +20,8 @@ def wall(
     openings: Sequence[tuple[float, float, float, float]],
     depth: float,
     y: float = 0.0,
-) -> list[Part]:
-    """A wall along x with its face at `y` and openings (x0, x1, z0, z1) that do not overlap in x."""
+) -> list[ConvexPart]:
+    """A wall along x with its face at `y`, with openings (x0, x1, z0, z1) that do not overlap in x."""
     parts = []
     at = left
     for x0, x1, z0, z1 in sorted(openings):
@@ -35,8 +37,8 @@ def wall(
     return parts
 
 
-def window(rng: np.random.Generator, left: float, right: float, sill: float, top: float) -> Iterator[Part]:
-    """Frame, bar, sill, sometimes a shutter."""
+def window(rng: np.random.Generator, left: float, right: float, sill: float, top: float) -> Iterator[ConvexPart]:
+    """The frame and sill of a window, sometimes with a shutter or a blind."""
     middle = (left + right) / 2
     yield box([middle - 0.04, 0.12, sill], [middle + 0.04, 0.3, top])
     yield box([left, 0.12, top - 0.75], [right, 0.3, top - 0.68])
@@ -48,7 +50,8 @@ def window(rng: np.random.Generator, left: float, right: float, sill: float, top
         yield box([left, 0.1, top - rng.uniform(0.4, 1.2)], [right, 0.2, top])
 
 
-def balcony(left: float, right: float, floor: float, deep: float) -> list[Part]:
+def balcony(left: float, right: float, floor: float, deep: float) -> list[ConvexPart]:
+    """A balcony with a railing, in front of a wall at y = 0."""
     parts = [
         box([left, -deep, floor - 0.15], [right, 0, floor]),
         box([left, -deep, floor + 0.9], [right, -deep + 0.06, floor + 0.97]),
@@ -59,8 +62,8 @@ def balcony(left: float, right: float, floor: float, deep: float) -> list[Part]:
     return parts
 
 
-def car(rng: np.random.Generator, kind: str) -> list[Part]:
-    """A parked car or van around the origin, nose towards +x."""
+def car(rng: np.random.Generator, kind: str) -> list[ConvexPart]:
+    """A parked car or van at the origin, facing +x."""
     length, wide = (rng.uniform(4.6, 5.4), 0.98) if kind == "van" else (rng.uniform(3.7, 4.7), rng.uniform(0.82, 0.92))
     high = rng.uniform(1.9, 2.3) if kind == "van" else rng.uniform(1.4, 1.6)
     nose, tail = length / 2, -length / 2
@@ -83,7 +86,8 @@ def car(rng: np.random.Generator, kind: str) -> list[Part]:
     return parts
 
 
-def tree(rng: np.random.Generator, foot: ArrayLike, height: float) -> Iterator[Part]:
+def tree(rng: np.random.Generator, foot: ArrayLike, height: float) -> Iterator[ConvexPart]:
+    """A tree: trunk, branches, clusters of leaves."""
     base = np.asarray(foot, float)
     fork = base + np.array([*(rng.normal(size=2) * 0.15), 0.4 * height])
     yield cylinder(base, fork, 0.028 * height)
@@ -93,10 +97,11 @@ def tree(rng: np.random.Generator, foot: ArrayLike, height: float) -> Iterator[P
         for _ in range(5):
             leaf = tip + rng.normal(size=3) * 0.075 * height
             sizes = rng.uniform(0.05, 0.12, 3) * height
-            yield ellipsoid(leaf, sizes, turned(*rng.uniform(0, 3, 3)))
+            yield ellipsoid(leaf, sizes, rotation_zyx(*rng.uniform(0, 3, 3)))
 
 
-def street_furniture(rng: np.random.Generator, x: float, y: float, towards_road: int) -> Iterator[Part]:
+def street_furniture(rng: np.random.Generator, x: float, y: float, towards_road: int) -> Iterator[ConvexPart]:
+    """A lamp, sign, bin, bollards, box or bench, chosen at random."""
     kind = rng.choice(["lamp", "sign", "bin", "bollard", "box", "bench"])
     if kind == "lamp":
         top = rng.uniform(5, 7)
@@ -120,20 +125,23 @@ def street_furniture(rng: np.random.Generator, x: float, y: float, towards_road:
             yield box([x + leg, y, 0], [x + leg + 0.1, y + 0.4, 0.42])
 
 
-def table(place: ArrayLike, long: float, wide: float, high: float, turn: float) -> list[Part]:
+def table(position: ArrayLike, long: float, wide: float, high: float, heading: float) -> list[ConvexPart]:
+    """A table with four legs."""
     parts = [box([-long / 2, -wide / 2, high - 0.04], [long / 2, wide / 2, high])]
     for x in (-long / 2 + 0.07, long / 2 - 0.07):
         parts += [box([x - 0.03, y - 0.03, 0], [x + 0.03, y + 0.03, high]) for y in (-wide / 2 + 0.07, wide / 2 - 0.07)]
-    return moved(parts, place, turn)
+    return placed(parts, position, heading)
 
 
-def chair(place: ArrayLike, turn: float) -> list[Part]:
+def chair(position: ArrayLike, heading: float) -> list[ConvexPart]:
+    """A chair with a slatted back."""
     parts = table([0, 0, 0], 0.44, 0.42, 0.46, 0)
     parts += [box([x - 0.02, -0.21, 0.46], [x + 0.02, -0.17, 0.92]) for x in (-0.19, 0.19)]
     parts += [box([-0.2, -0.2, z], [0.2, -0.175, z + 0.09]) for z in (0.58, 0.8)]
-    return moved(parts, place, turn)
+    return placed(parts, position, heading)
 
 
-def moved(parts: Iterable[Part], place: ArrayLike, turn: float) -> list[Part]:
-    pose = rigid(place, turned(turn))
-    return [part.moved(pose) for part in parts]
+def placed(parts: Iterable[ConvexPart], position: ArrayLike, heading: float) -> list[ConvexPart]:
+    """Parts rotated about z by `heading` (radians), then translated to `position`."""
+    T_scene_parts = pose(rotation_zyx(heading), position)
+    return [part.transformed(T_scene_parts) for part in parts]

@@ -1,4 +1,4 @@
-"""A scanner: rays in the sensor's pattern, noise along them, and returns that never come back."""
+"""Simulated scanners: the pattern of rays, range noise and lost returns."""
 
 from __future__ import annotations
 
@@ -7,114 +7,139 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphreg.clouds import Floats, Mask
-from graphreg.datasets.shapes import Surface
+from graphreg.datasets.surfaces import Surface
 
-# Rays of the first look that finds out how large a share of them comes back.
-TRIAL = 2000
+# Rays of the coarse scan that estimates the share of rays with a return.
+TRIAL_RAYS = 2000
 
 
 @dataclass(frozen=True)
 class Sensor:
-    """The pattern of a sensor's rays: a grid over two coordinates of direction.
+    """The ray pattern of a sensor: a regular grid over two coordinates of direction.
 
-    kind     "camera": z ahead, x right, y down, a grid over x/z and y/z;
-             "angles": x ahead, y left, z up, a grid over azimuth and elevation in radians
-    wide     from, to of the first coordinate
-    tall     from, to of the second
-    grazing  degrees between ray and normal beyond which too little light comes back
-    rings    how many lines the grid has; None for as many as make it square
+    Parameters
+    ----------
+    projection : {"pinhole", "spherical"}
+        "pinhole" is a grid over x/z and y/z (z ahead, x right, y down);
+        "spherical" a grid over azimuth and elevation in radians (x ahead, y left, z up).
+    horizontal, vertical : (float, float)
+        Limits of the first and of the second coordinate.
+    max_incidence : float
+        Degrees between ray and surface normal beyond which there is no return.
+    channels : int, optional
+        Lines of the grid, as of a spinning LiDAR; by default as many as give the same spacing in both coordinates.
     """
 
-    kind: str
-    wide: tuple[float, float]
-    tall: tuple[float, float]
-    grazing: float
-    rings: int | None = None
+    projection: str
+    horizontal: tuple[float, float]
+    vertical: tuple[float, float]
+    max_incidence: float
+    channels: int | None = None
 
     def rays(self, count: float) -> Floats:
         """About `count` unit directions (N, 3) in the sensor's frame, line by line."""
-        width, height = self.wide[1] - self.wide[0], self.tall[1] - self.tall[0]
-        lines = self.rings or max(2, round(np.sqrt(count * height / width)))
-        across = np.linspace(*self.wide, max(2, round(count / lines)), endpoint=self.kind == "camera")
-        first, second = (axis.ravel() for axis in np.meshgrid(across, np.linspace(*self.tall, lines)))
-        if self.kind == "camera":
+        width, height = self.horizontal[1] - self.horizontal[0], self.vertical[1] - self.vertical[0]
+        lines = self.channels or max(2, round(np.sqrt(count * height / width)))
+        across = np.linspace(*self.horizontal, max(2, round(count / lines)), endpoint=self.projection == "pinhole")
+        first, second = (axis.ravel() for axis in np.meshgrid(across, np.linspace(*self.vertical, lines)))
+        if self.projection == "pinhole":
             rays = np.stack([first, second, np.ones_like(first)], axis=1)
             return np.asarray(rays / np.linalg.norm(rays, axis=1, keepdims=True))
         level = np.cos(second)
         return np.stack([level * np.cos(first), level * np.sin(first), np.sin(second)], axis=1)
 
     def covers(self, rays: Floats) -> Mask:
-        """Which of these directions the pattern spans."""
-        if self.kind == "camera":
+        """Which directions (N, 3) are within the field of view."""
+        if self.projection == "pinhole":
             first, second = rays[:, 0] / rays[:, 2], rays[:, 1] / rays[:, 2]
         else:
             first, second = np.arctan2(rays[:, 1], rays[:, 0]), np.arcsin(rays[:, 2])
-        across = (first >= self.wide[0]) & (first <= self.wide[1])
-        return np.asarray(across & (second >= self.tall[0]) & (second <= self.tall[1]))
+        across = (first >= self.horizontal[0]) & (first <= self.horizontal[1])
+        return np.asarray(across & (second >= self.vertical[0]) & (second <= self.vertical[1]))
 
-    def aimed(self, rays: Floats) -> Sensor:
-        """The same camera with its window cut down to `rays`, and a margin."""
-        bounds = []
-        for axis, (low, high) in ((0, self.wide), (1, self.tall)):
-            place = rays[:, axis] / rays[:, 2]
-            margin = 1.5 * (high - low) / np.sqrt(TRIAL)
-            bounds.append((max(low, float(place.min()) - margin), min(high, float(place.max()) + margin)))
-        return replace(self, wide=bounds[0], tall=bounds[1])
+    def cropped_to(self, rays: Floats) -> Sensor:
+        """The same pinhole camera with its field of view cropped to `rays`, plus a margin."""
+        limits = []
+        for axis, (low, high) in ((0, self.horizontal), (1, self.vertical)):
+            coordinate = rays[:, axis] / rays[:, 2]
+            margin = 1.5 * (high - low) / np.sqrt(TRIAL_RAYS)
+            limits.append((max(low, float(coordinate.min()) - margin), min(high, float(coordinate.max()) + margin)))
+        return replace(self, horizontal=limits[0], vertical=limits[1])
 
 
 @dataclass(frozen=True)
-class Losses:
-    """What does not come back.
+class ReturnLoss:
+    """Which returns are lost.
 
-    dropout  share of all returns
-    fading   share of the returns at `reach`; less in proportion to the square of the range
-    reach    range beyond which nothing is seen
+    Parameters
+    ----------
+    dropout : float
+        Share of all returns, lost at random.
+    range_dropout : float
+        Share of the returns at `max_range` lost as well; the share grows with the square of the range.
+    max_range : float
+        Range beyond which there are no returns, in metres.
     """
 
     dropout: float
-    fading: float
-    reach: float
+    range_dropout: float
+    max_range: float
 
 
-def sweep(
+def simulate_scan(
     surface: Surface,
     sensor: Sensor,
-    pose: Floats,
+    T_world_sensor: Floats,
     points: int,
     noise: float,
-    losses: Losses,
+    loss: ReturnLoss,
     rng: np.random.Generator,
 ) -> Floats:
-    """About `points` points on what the sensor sees from `pose` (sensor to world), in its own frame.
+    """Scan a surface from one pose.
 
-    The range of each has a Gaussian error of standard deviation `noise`.
+    Parameters
+    ----------
+    surface : Surface
+    sensor : Sensor
+    T_world_sensor : (4, 4) array
+    points : int
+        Approximate number of returns.
+    noise : float
+        Standard deviation of the range, in metres.
+    loss : ReturnLoss
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (N, 3) array
+        Points in the sensor's frame.
     """
-    trial = sensor.rays(TRIAL)
-    back = np.isfinite(returns(surface, sensor, trial, pose, losses, np.random.default_rng(0)))
-    if sensor.kind == "camera" and back.any():
-        sensor = sensor.aimed(trial[back])
-    share = back.sum() / sensor.covers(trial).sum()
+    trial = sensor.rays(TRIAL_RAYS)
+    hit = np.isfinite(cast_rays(surface, sensor, trial, T_world_sensor, loss, np.random.default_rng(0)))
+    if sensor.projection == "pinhole" and hit.any():
+        sensor = sensor.cropped_to(trial[hit])
+    share = hit.sum() / sensor.covers(trial).sum()
     rays = sensor.rays(points / max(share, 0.01))
-    ranges = returns(surface, sensor, rays, pose, losses, rng)
-    back = np.isfinite(ranges)
-    measured = ranges[back] + noise * rng.normal(size=int(back.sum()))
-    return np.ascontiguousarray(measured[:, None] * rays[back])
+    ranges = cast_rays(surface, sensor, rays, T_world_sensor, loss, rng)
+    hit = np.isfinite(ranges)
+    measured = ranges[hit] + noise * rng.normal(size=int(hit.sum()))
+    return np.ascontiguousarray(measured[:, None] * rays[hit])
 
 
-def returns(
+def cast_rays(
     surface: Surface,
     sensor: Sensor,
     rays: Floats,
-    pose: Floats,
-    losses: Losses,
+    T_world_sensor: Floats,
+    loss: ReturnLoss,
     rng: np.random.Generator,
 ) -> Floats:
-    """The true range along each ray, infinite where nothing comes back."""
-    directions = rays @ pose[:3, :3].T
-    ranges, normals = surface.cast(pose[:3, 3], directions, losses.reach)
-    facing = -np.einsum("ij,ij->i", directions, normals)
-    far = np.where(np.isfinite(ranges), ranges, 0.0) / losses.reach
-    lost = rng.random(len(rays)) < losses.dropout
-    lost |= rng.random(len(rays)) < losses.fading * far**2
-    lost |= facing < np.cos(np.radians(sensor.grazing))
+    """The exact range along each ray (N, 3) of the sensor's frame, infinite where there is no return."""
+    directions = rays @ T_world_sensor[:3, :3].T
+    ranges, normals = surface.cast(T_world_sensor[:3, 3], directions, loss.max_range)
+    cosine = -np.einsum("ij,ij->i", directions, normals)
+    relative = np.where(np.isfinite(ranges), ranges, 0.0) / loss.max_range
+    lost = rng.random(len(rays)) < loss.dropout
+    lost |= rng.random(len(rays)) < loss.range_dropout * relative**2
+    lost |= cosine < np.cos(np.radians(sensor.max_incidence))
     return np.where(lost, np.inf, ranges)

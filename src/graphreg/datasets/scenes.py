@@ -1,19 +1,22 @@
-"""Places for a laser scanner: a facade, a room, a street to drive through. Metres, z up, no symmetry."""
+"""Synthetic scenes for a laser scanner: a facade, a room, a street. Lengths in metres, z up, no symmetry."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.datasets.props import balcony, car, chair, moved, street_furniture, table, tree, wall, window
-from graphreg.datasets.shapes import Part, Scene, box, cylinder, ellipsoid, gable, rigid, turned
+from graphreg.datasets.convex_scenes import ConvexPart, ConvexScene, box, cylinder, ellipsoid, gable
+from graphreg.datasets.props import balcony, car, chair, placed, street_furniture, table, tree, wall, window
+from graphreg.datasets.surfaces import rotation_zyx
+from graphreg.poses import pose
 
+# Length of a block of the street, in metres.
 STREET_BLOCK = 16.0
-# Blocks before the start of the drive and after its end, so that the scanner sees street all around.
+# Blocks before the first scan and after the last, so that the scanner sees street all around.
 STREET_MARGIN = 6
 
 
-def facade(variant: int) -> Scene:
+def facade(variant: int) -> ConvexScene:
     """The front of an old town house, 30 m wide along x, facing -y, with a wing that steps forward."""
     rng = np.random.default_rng([variant, 5])
     parts = [box([-40, -40, -0.4], [40, 6, 0]), box([-40, -4.5, 0], [40, 0.5, 0.14])]
@@ -40,7 +43,7 @@ def facade(variant: int) -> Scene:
     parts += [box([-15.3, -0.75, 14.6], [11.8, 0.4, 14.95]), box([-15.15, -0.45, 14.3], [11.65, 0.1, 14.6])]
     parts += [box([x, -0.5, 14.05], [x + 0.22, 0, 14.3]) for x in np.arange(-14.8, 11.4, 0.85)]
     ridge = gable([-4.5, -15.2, 14.9], [4.5, 11.7, 19.5])
-    parts.append(ridge.moved(rigid([0, 4.2, 0], turned(-np.pi / 2))))
+    parts.append(ridge.transformed(pose(rotation_zyx(-np.pi / 2), [0, 4.2, 0])))
     for x in axes[[1, 3, 6]]:
         parts += [box([x - 0.8, 0.3, 15.4], [x + 0.8, 4, 17.2]), gable([x - 1, 0.1, 17.2], [x + 1, 4, 18.1])]
     parts += [box([x, 3, 17], [x + w, 4, 20.5 + w]) for x, w in ((-11.4, 1.3), (5.2, 0.8))]
@@ -59,14 +62,14 @@ def facade(variant: int) -> Scene:
     parts += [box([axes[2] - 1.5, -1.0 + 0.3 * k, 0], [axes[2] + 1.5, 0.2, 0.32 + 0.16 * k]) for k in range(3)]
     parts += [cylinder([7.5, -3.6, 0], [7.5, -3.6, 5.2], 0.08), ellipsoid([7.5, -3.6, 5.4], [0.3, 0.3, 0.35])]
     parts += tree(rng, [-12.5, -5.5, 0], 6.5)
-    parts += moved(car(rng, "van"), [2.5, -7.5, 0], 0.06)
+    parts += placed(car(rng, "van"), [2.5, -7.5, 0], 0.06)
     for _ in range(7):
         x, y = rng.uniform(-14, 10), rng.uniform(-3.5, -1.5)
         parts.append(cylinder([x, y, 0.1], [x, y, rng.uniform(0.5, 1.1)], rng.uniform(0.1, 0.35)))
-    return Scene(parts)
+    return ConvexScene(parts)
 
 
-def room(variant: int) -> Scene:
+def room(variant: int) -> ConvexScene:
     """A living room of 5 x 4.2 m with a niche: sofa, table, chairs, books, lamp, plant, curtain."""
     rng = np.random.default_rng([variant, 6])
     parts = [box([-2.7, -2.3, -0.2], [2.7, 2.3, 0]), box([-2.7, -2.3, 2.6], [2.7, 2.3, 2.8])]
@@ -93,22 +96,22 @@ def room(variant: int) -> Scene:
     # Sofa, rug, low table.
     parts += [box([-1.6, -2.08, 0.1], [0.5, -1.2, 0.42]), box([-1.6, -2.08, 0.1], [0.5, -1.82, 0.85])]
     parts += [box([-1.78, -2.08, 0.1], [-1.56, -1.18, 0.62]), box([0.48, -2.08, 0.1], [0.7, -1.18, 0.6])]
-    for x, y, z, turn in ((-1.3, -1.68, 0.6, 0.2), (-0.4, -1.7, 0.56, -0.3), (0.25, -1.65, 0.6, 0.5)):
-        parts.append(ellipsoid([x, y, z], [0.24, 0.1, 0.2], turned(turn, 0, -0.35)))
+    for x, y, z, heading in ((-1.3, -1.68, 0.6, 0.2), (-0.4, -1.7, 0.56, -0.3), (0.25, -1.65, 0.6, 0.5)):
+        parts.append(ellipsoid([x, y, z], [0.24, 0.1, 0.2], rotation_zyx(heading, 0, -0.35)))
     parts += [
-        box([-1.5, -1.1, 0], [0.6, 0.2, 0.015], turned(0.08)),
+        box([-1.5, -1.1, 0], [0.6, 0.2, 0.015], rotation_zyx(0.08)),
         cylinder([-0.5, -0.5, 0.38], [-0.5, -0.5, 0.42], 0.42),
     ]
     parts += [cylinder([-0.5 + 0.3 * c, -0.5 + 0.3 * s, 0], [-0.5 + 0.22 * c, -0.5 + 0.22 * s, 0.4], 0.02)
               for c, s in ((1, 0), (-0.5, 0.87), (-0.5, -0.87))]  # fmt: skip
     parts += [
         cylinder([-0.6, -0.4, 0.42], [-0.6, -0.4, 0.53], 0.045),
-        box([-0.5, -0.7, 0.42], [-0.25, -0.52, 0.46], turned(0.4)),
+        box([-0.5, -0.7, 0.42], [-0.25, -0.52, 0.46], rotation_zyx(0.4)),
     ]
-    # Dining table with chairs, laid by someone untidy.
+    # Dining table with crockery, chairs.
     parts += table([1.2, 0.35, 0], 1.5, 0.85, 0.74, 0.1)
-    for x, y, turn in ((0.75, 0.95, 3.0), (1.55, 1.05, 3.5), (0.95, -0.3, 0.2), (2.05, -0.25, 0.9)):
-        parts += chair([x + rng.uniform(-0.08, 0.08), y, 0], turn + rng.uniform(-0.2, 0.2))
+    for x, y, heading in ((0.75, 0.95, 3.0), (1.55, 1.05, 3.5), (0.95, -0.3, 0.2), (2.05, -0.25, 0.9)):
+        parts += chair([x + rng.uniform(-0.08, 0.08), y, 0], heading + rng.uniform(-0.2, 0.2))
     for _ in range(6):
         x, y = rng.uniform(0.7, 1.7), rng.uniform(0.1, 0.6)
         parts.append(cylinder([x, y, 0.74], [x, y, 0.74 + rng.uniform(0.02, 0.26)], rng.uniform(0.03, 0.13)))
@@ -127,7 +130,7 @@ def room(variant: int) -> Scene:
     ]
     for _ in range(26):
         tip = np.array([2.0, 1.75, 0.45]) + rng.normal(size=3) * [0.14, 0.14, 0.2] + [0, 0, 0.35]
-        lean = turned(rng.uniform(0, 6.3), rng.uniform(-0.9, 0.9))
+        lean = rotation_zyx(rng.uniform(0, 6.3), rng.uniform(-0.9, 0.9))
         parts.append(ellipsoid(tip, [0.13, 0.05, 0.012], lean))
     parts += [
         cylinder([2.0, 1.75, 0.3], [1.98, 1.77, 1.05], 0.02),
@@ -141,38 +144,46 @@ def room(variant: int) -> Scene:
         cylinder([1.5, -2.08, 1.02], [1.5, -2.0, 1.02], 0.015),
     ]
     parts += [
-        box([-2.45, 0.68, 2.1], [-2.2, 1.0, 2.32], turned(0.2)),
+        box([-2.45, 0.68, 2.1], [-2.2, 1.0, 2.32], rotation_zyx(0.2)),
         ellipsoid([-2.32, 1.5, 2.2], [0.1, 0.13, 0.12]),
     ]
-    return Scene(parts)
+    return ConvexScene(parts)
 
 
-def street(variant: int, drive: float) -> Scene:
-    """A bending street for a drive of so many metres: houses, cars, trees, lamps, no two blocks alike.
+def street(variant: int, length: float) -> ConvexScene:
+    """A curved street with houses, cars, trees and lamps, no two blocks alike.
 
-    A longer drive has the same street with more blocks at its end.
+    Parameters
+    ----------
+    variant : int
+        Selects another street of the same kind.
+    length : float
+        Of the trajectory along it, in metres. A longer street has the same blocks, and more at its end.
     """
     parts = []
-    for number in range(-STREET_MARGIN, int(drive / STREET_BLOCK) + STREET_MARGIN + 1):
-        pose = street_pose(number * STREET_BLOCK)
-        parts += [part.moved(pose) for part in _street_block(np.random.default_rng([variant, 7, number + 1000]))]
-    return Scene(parts)
+    for number in range(-STREET_MARGIN, int(length / STREET_BLOCK) + STREET_MARGIN + 1):
+        T_world_block = street_pose(number * STREET_BLOCK)
+        parts += [
+            part.transformed(T_world_block)
+            for part in _street_block(np.random.default_rng([variant, 7, number + 1000]))
+        ]
+    return ConvexScene(parts)
 
 
 def street_pose(distance: float) -> Floats:
-    """Where the middle of the road is after so many metres: x ahead, y left, z up."""
+    """Pose of the road's centre line at `distance` metres along it: x ahead, y left, z up."""
     steps = np.linspace(0, distance, 1 + int(abs(distance) / 0.05 + 1))
     middle = (steps[1:] + steps[:-1]) / 2
     ahead = np.stack([np.cos(_heading(middle)), np.sin(_heading(middle)), np.zeros(len(middle))], axis=1)
-    return rigid(ahead.sum(axis=0) * (steps[1] - steps[0]), turned(float(_heading(np.array(distance)))))
+    return pose(rotation_zyx(float(_heading(np.array(distance)))), ahead.sum(axis=0) * (steps[1] - steps[0]))
 
 
 def _heading(distance: Floats) -> Floats:
     return np.asarray(0.30 * np.sin(distance / 47) + 0.12 * np.sin(distance / 19 + 1))
 
 
-def _street_block(rng: np.random.Generator) -> list[Part]:
-    """One block around the origin of its own frame, a little too long, so that bends leave no gaps."""
+def _street_block(rng: np.random.Generator) -> list[ConvexPart]:
+    """One block about the origin of its own frame, a little too long, so that bends leave no gaps."""
     half = STREET_BLOCK / 2 + 1.0
     parts = [box([-half, -45, -0.5], [half, 45, 0])]
     for side in (-1, 1):
@@ -197,11 +208,11 @@ def _street_block(rng: np.random.Generator) -> list[Part]:
         else:
             near, far = across(9, 15)
             parts.append(box([-half + 1, near, 0], [half - 3, far, rng.uniform(2.4, 3.2)]))
-            parts += moved(car(rng, "van"), [rng.uniform(-3, 3), kerb + side * 6, 0], rng.uniform(1.2, 1.8))
+            parts += placed(car(rng, "van"), [rng.uniform(-3, 3), kerb + side * 6, 0], rng.uniform(1.2, 1.8))
         if rng.random() < 0.75:
             vehicle = car(rng, rng.choice(["car", "car", "van"]))
-            place = [rng.uniform(-5, 5), kerb - side * rng.uniform(1.0, 1.3), 0]
-            parts += moved(vehicle, place, rng.normal() * 0.04 + (np.pi if side > 0 else 0))
+            position = [rng.uniform(-5, 5), kerb - side * rng.uniform(1.0, 1.3), 0]
+            parts += placed(vehicle, position, rng.normal() * 0.04 + (np.pi if side > 0 else 0))
         if rng.random() < 0.5:
             parts += tree(rng, [rng.uniform(-6, 6), kerb + side * 0.8, 0.1], rng.uniform(4, 7))
         for _ in range(rng.integers(1, 4)):
@@ -209,8 +220,8 @@ def _street_block(rng: np.random.Generator) -> list[Part]:
     return parts
 
 
-def _house(rng: np.random.Generator, half: float, front: float, side: int) -> list[Part]:
-    """A house as wide as 2 x `half` with its front at y = `front`, looking towards the road."""
+def _house(rng: np.random.Generator, half: float, front: float, side: int) -> list[ConvexPart]:
+    """A house 2 x `half` wide with its front at y = `front`, facing the road."""
     height, deep = rng.uniform(5.5, 12), rng.uniform(7, 11)
     floors = int(height / 2.9)
     parts = []
@@ -231,12 +242,12 @@ def _house(rng: np.random.Generator, half: float, front: float, side: int) -> li
     ]
     if rng.random() < 0.7:
         roof = gable([-deep / 2, -half, height + 0.2], [deep / 2, half, height + rng.uniform(2, 4.5)])
-        parts.append(roof.moved(rigid([0, deep / 2, 0], turned(np.pi / 2))))
+        parts.append(roof.transformed(pose(rotation_zyx(np.pi / 2), [0, deep / 2, 0])))
     x = rng.uniform(-half + 1, half - 1)
     parts += [
         box([x, deep / 2, height], [x + 0.7, deep / 2 + 0.7, height + 4.5]),
         cylinder([x, -0.1, 0], [x, -0.1, height], 0.06),
     ]
     if rng.random() < 0.5:
-        parts.append(box([x - 1.2, -1.2, 2.6], [x + 1.2, 0, 2.75], turned(0, 0, 0.15)))
-    return moved(parts, [0, front, 0], 0 if side > 0 else np.pi)
+        parts.append(box([x - 1.2, -1.2, 2.6], [x + 1.2, 0, 2.75], rotation_zyx(0, 0, 0.15)))
+    return placed(parts, [0, front, 0], 0 if side > 0 else np.pi)

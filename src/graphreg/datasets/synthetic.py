@@ -1,26 +1,25 @@
-"""Scans that we make ourselves, with the exact ground truth: no files, no network.
+"""Synthetic scans with exact ground truth, made without files or network.
 
-    pair = synthetic.pair("dragon", apart=30)
+    pair = synthetic.pair("dragon", 30)
     result = graphreg.register(pair.source, pair.target)       # compare with pair.T_target_source
 
-A name and a `variant` say what is scanned, `view` from where, `seed` which noise. The same arguments give the
+A name and a `variant` select what is scanned, `viewpoint` from where, `seed` the noise. The same arguments give the
 same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.datasets import bodies as grown
-from graphreg.datasets import scenes as built
-from graphreg.datasets.contamination import add_noise, add_outliers, number, whole
-from graphreg.datasets.scanner import Losses, Sensor, returns, sweep
-from graphreg.datasets.shapes import Surface, rigid, turned
+from graphreg.datasets.arguments import check_integer, check_number
+from graphreg.datasets.contamination import add_noise, add_outliers
+from graphreg.datasets.scan_setups import SETUPS, ScanSetup
+from graphreg.datasets.scanner import ReturnLoss, cast_rays, simulate_scan
+from graphreg.datasets.surfaces import Surface
 from graphreg.errors import InputError
 from graphreg.poses import inverse
 
@@ -37,17 +36,23 @@ __all__ = [
     "surface",
 ]
 
-MOST_POINTS = 20_000_000
+MAX_POINTS = 20_000_000
+# Source points that the overlap is estimated from.
 OVERLAP_SAMPLE = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """One scan.
+    """One synthetic scan.
 
-    points  (N, 3), in the sensor's frame, metres
-    pose    (4, 4), exact: x_world = pose x_sensor
-    name    what was scanned
+    Parameters
+    ----------
+    points : (N, 3) array
+        In the sensor's frame, in metres.
+    pose : (4, 4) array
+        Exact pose of the sensor: x_world = pose x_sensor.
+    name : str
+        The body or scene.
     """
 
     points: Floats
@@ -57,12 +62,18 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two scans of one thing, each in its sensor's frame.
+    """Two synthetic scans of one body or scene, each in its sensor's frame.
 
-    source, target   (N, 3) and (M, 3), metres
-    T_target_source  (4, 4), exact: x_target = T x_source
-    overlap          share of the source points that the target's sensor can see as well
-    name             what was scanned
+    Parameters
+    ----------
+    source, target : (N, 3) and (M, 3) arrays
+        In metres.
+    T_target_source : (4, 4) array
+        Exact transform: x_target = T x_source.
+    overlap : float
+        Share of the source points that the target's sensor can see as well.
+    name : str
+        The body or scene.
     """
 
     source: Floats
@@ -73,220 +84,226 @@ class Pair:
 
 
 def bodies() -> tuple[str, ...]:
-    """Names of what fits on a table, scanned by a range camera that walks around it."""
-    return tuple(name for name, subject in _CATALOGUE.items() if subject.sensor.kind == "camera")
+    """Names of the bodies: small objects, scanned by a range camera from around them.
+
+    Examples
+    --------
+    >>> bodies()
+    ('dragon', 'hare', 'hand', 'casting')
+    """
+    return tuple(name for name, setup in SETUPS.items() if setup.sensor.projection == "pinhole")
 
 
 def scenes() -> tuple[str, ...]:
-    """Names of places, scanned by a laser scanner in them."""
-    return tuple(name for name in _CATALOGUE if name not in bodies())
+    """Names of the scenes, scanned by a laser scanner within them.
+
+    Examples
+    --------
+    >>> scenes()
+    ('facade', 'room', 'street')
+    """
+    return tuple(name for name in SETUPS if name not in bodies())
 
 
 def scan(
     name: str,
-    view: float = 0.0,
+    viewpoint: float = 0.0,
     *,
     points: int | None = None,
     noise: float | None = None,
     dropout: float = 0.02,
-    fading: float = 0.0,
+    range_dropout: float = 0.0,
     variant: int = 0,
     seed: int = 0,
 ) -> Scan:
-    """Scan a body or scene from one place.
+    """Scan a body or scene from one viewpoint.
 
-    view     where from: degrees around a body, in the room or before the facade; metres along the street
-    points   about how many; None for what such a scanner gives, from 40,000 (bodies) to 120,000 (street)
-    noise    standard deviation of the range, in metres; None for what such a scanner has
-    dropout  share of the returns that are lost at random; those at grazing angles are always lost
-    fading   share of the returns from the end of the scanner's reach that are lost as well, less from nearer
-    variant  another individual of the same kind
-    seed     of noise, losses and how exactly the scanner was put up
+    Parameters
+    ----------
+    name : str
+        One of `bodies()` and `scenes()`.
+    viewpoint : float, default 0
+        Degrees around a body, within the room or in front of the facade; metres along the street.
+    points : int, optional
+        Approximate number of points; by default that of such a scanner, from 40,000 (bodies) to 120,000 (street).
+    noise : float, optional
+        Standard deviation of the range, in metres; by default that of such a scanner, from 0.0001 to 0.02.
+    dropout : float, default 0.02
+        Share of the returns that are lost at random. Those at grazing incidence are always lost.
+    range_dropout : float, default 0
+        Share of the returns at the scanner's maximal range that are lost as well; falls with the square of the range.
+    variant : int, default 0
+        Selects another individual of the same kind.
+    seed : int, default 0
+        Of the noise, the lost returns and the exact pose of the scanner.
+
+    Returns
+    -------
+    Scan
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> hare = scan("hare", 45.0, points=1000)
+    >>> hare.name, hare.points.shape[1], hare.pose.shape
+    ('hare', 3, (4, 4))
     """
     return next(
-        sequence(name, 1, view=view, points=points, noise=noise, dropout=dropout, fading=fading,
-                 variant=variant, seed=seed)
-    )  # fmt: skip
+        sequence(
+            name,
+            1,
+            viewpoint=viewpoint,
+            points=points,
+            noise=noise,
+            dropout=dropout,
+            range_dropout=range_dropout,
+            variant=variant,
+            seed=seed,
+        )
+    )
 
 
 def pair(
     name: str,
-    apart: float | None = None,
+    step: float | None = None,
     *,
-    view: float = 0.0,
+    viewpoint: float = 0.0,
     points: int | None = None,
     noise: float | None = None,
     dropout: float = 0.02,
-    fading: float = 0.0,
+    range_dropout: float = 0.0,
     variant: int = 0,
     seed: int = 0,
 ) -> Pair:
-    """Scan twice: the target from `view`, the source from `view + apart`.
+    """Scan a body or scene from two viewpoints: the target from `viewpoint`, the source from `viewpoint + step`.
 
-    apart  in the unit of `view`; None for 30 degrees (bodies), 40 (room), 60 (facade), 5 m (street)
+    Parameters
+    ----------
+    name : str
+        One of `bodies()` and `scenes()`.
+    step : float, optional
+        From the target's viewpoint to the source's, in its unit; by default 30 degrees (bodies), 40 (room),
+        60 (facade), 5 m (street). Around a body, 90 degrees leave an overlap of about 0.4; along the street, 20 m do.
+    viewpoint, points, noise, dropout, range_dropout, variant, seed
+        As for `scan`.
 
-    The other arguments are those of `scan`. Around a body, 90 degrees leave about 0.4 of overlap; down the
-    street, 20 m do.
+    Returns
+    -------
+    Pair
+
+    Examples
+    --------
+    >>> dragon = pair("dragon", 30, points=1000)
+    >>> dragon.T_target_source.shape
+    (4, 4)
+    >>> 0.5 < dragon.overlap < 1
+    True
     """
     target, source = sequence(
-        name, 2, apart, view=view, points=points, noise=noise, dropout=dropout, fading=fading,
-        variant=variant, seed=seed,
-    )  # fmt: skip
-    subject = _subject(name)
-    truth = inverse(target.pose) @ source.pose
-    surface = subject.surface(variant, max(view, view + (subject.apart if apart is None else apart)))
-    share = _overlap(subject, surface, source, target, subject.noise if noise is None else noise)
-    return Pair(source.points, target.points, truth, share, name)
+        name,
+        2,
+        step,
+        viewpoint=viewpoint,
+        points=points,
+        noise=noise,
+        dropout=dropout,
+        range_dropout=range_dropout,
+        variant=variant,
+        seed=seed,
+    )
+    setup = _setup(name)
+    T_target_source = inverse(target.pose) @ source.pose
+    scanned = setup.surface(variant, max(viewpoint, viewpoint + (setup.step if step is None else step)))
+    overlap = _overlap(setup, scanned, source, target, setup.noise if noise is None else noise)
+    return Pair(source.points, target.points, T_target_source, overlap, name)
 
 
 def sequence(
     name: str,
     frames: int,
-    apart: float | None = None,
+    step: float | None = None,
     *,
-    view: float = 0.0,
+    viewpoint: float = 0.0,
     points: int | None = None,
     noise: float | None = None,
     dropout: float = 0.02,
-    fading: float = 0.0,
+    range_dropout: float = 0.0,
     variant: int = 0,
     seed: int = 0,
 ) -> Iterator[Scan]:
-    """Scan after scan, at `view`, `view + apart`, ...: a drive down the street, a walk around a body.
+    """Scan a body or scene from successive viewpoints: `viewpoint`, `viewpoint + step`, ...
 
-    apart  as for `pair`
+    Parameters
+    ----------
+    name : str
+        One of `bodies()` and `scenes()`.
+    frames : int
+        Number of scans.
+    step : float, optional
+        From one viewpoint to the next; default as for `pair`.
+    viewpoint, points, noise, dropout, range_dropout, variant, seed
+        As for `scan`.
 
-    The other arguments are those of `scan`; frame 0 is the same bits as `scan` gives. Scans are made one by
-    one, as they are asked for.
+    Returns
+    -------
+    iterator of Scan
+        Each is computed when it is asked for. The first is the same, bit for bit, as that of `scan`.
+
+    Examples
+    --------
+    >>> street = list(sequence("street", 3, 1.0, points=500))
+    >>> [round(float(scan.pose[0, 3])) for scan in street]
+    [0, 1, 2]
     """
-    subject = _subject(name)
-    count = number("points", subject.points if points is None else points, 10, MOST_POINTS)
-    sigma = number("noise", subject.noise if noise is None else noise, 0, subject.reach)
-    losses = Losses(number("dropout", dropout, 0, 0.99), number("fading", fading, 0, 1), subject.reach)
-    step = number("apart", subject.apart if apart is None else apart, -1e4, 1e4)
-    first = number("view", view, -1e4, 1e4)
-    whole("frames", frames, 1)
-    whole("variant", variant)
-    whole("seed", seed)
-    views = [first + k * step for k in range(frames)]
-    if name == "street" and min(views) < 0:
-        raise InputError(f"view: the drive reaches {min(views):g} m, but the street begins at 0")
+    setup = _setup(name)
+    count = check_number("points", setup.points if points is None else points, 10, MAX_POINTS)
+    sigma = check_number("noise", setup.noise if noise is None else noise, 0, setup.max_range)
+    loss = ReturnLoss(
+        check_number("dropout", dropout, 0, 0.99), check_number("range_dropout", range_dropout, 0, 1), setup.max_range
+    )
+    spacing = check_number("step", setup.step if step is None else step, -1e4, 1e4)
+    first = check_number("viewpoint", viewpoint, -1e4, 1e4)
+    check_integer("frames", frames, 1)
+    check_integer("variant", variant)
+    check_integer("seed", seed)
+    viewpoints = [first + k * spacing for k in range(frames)]
+    if name == "street" and min(viewpoints) < 0:
+        raise InputError(f"viewpoint: the sequence reaches {min(viewpoints):g} m, but the street begins at 0")
 
-    def drive() -> Iterator[Scan]:
-        surface = subject.surface(variant, max(views))
-        for k, place in enumerate(views):
+    def scans() -> Iterator[Scan]:
+        scanned = setup.surface(variant, max(viewpoints))
+        for k, at in enumerate(viewpoints):
             rng = np.random.default_rng([seed, k])
-            pose = subject.station(place, rng)
-            cloud = sweep(surface, subject.sensor, pose, int(count), sigma, losses, rng)
-            yield Scan(cloud, pose, name)
+            pose = setup.sensor_pose(at, rng)
+            yield Scan(simulate_scan(scanned, setup.sensor, pose, int(count), sigma, loss, rng), pose, name)
 
-    return drive()
+    return scans()
 
 
 def surface(name: str, variant: int = 0) -> Surface:
-    """What `scan` looks at, to cast other rays at. Of the street, what a drive of 128 m passes."""
-    whole("variant", variant)
-    return _subject(name).surface(variant, 0.0)
+    """The exact surface of a body or scene, to cast other rays at; of the street, its first 128 m."""
+    check_integer("variant", variant)
+    return _setup(name).surface(variant, 0.0)
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """What is scanned, and how: the surface, where the sensor stands for a view, its usual values."""
-
-    surface: Callable[[int, float], Surface]
-    station: Callable[[float, np.random.Generator], Floats]
-    sensor: Sensor
-    points: int
-    noise: float
-    reach: float
-    apart: float
+def _setup(name: str) -> ScanSetup:
+    if name not in SETUPS:
+        raise InputError(f"name: expected one of {', '.join(SETUPS)}, got {name!r}")
+    return SETUPS[name]
 
 
-def _overlap(subject: _Subject, surface: Surface, source: Scan, target: Scan, noise: float) -> float:
-    """Look from the target's sensor at a sample of the source points: is what it sees as far away?"""
-    chosen = source.points[:: 1 + len(source.points) // OVERLAP_SAMPLE]
-    truth = inverse(target.pose) @ source.pose
-    rays = chosen @ truth[:3, :3].T + truth[:3, 3]
+def _overlap(setup: ScanSetup, scanned: Surface, source: Scan, target: Scan, noise: float) -> float:
+    """Share of the source points that are visible from the target's pose: the range there is that of the point."""
+    sample = source.points[:: 1 + len(source.points) // OVERLAP_SAMPLE]
+    T_target_source = inverse(target.pose) @ source.pose
+    rays = sample @ T_target_source[:3, :3].T + T_target_source[:3, 3]
     ranges = np.linalg.norm(rays, axis=1)
     rays /= ranges[:, None]
-    nothing_lost = Losses(0.0, 0.0, subject.reach)
-    seen = returns(surface, subject.sensor, rays, target.pose, nothing_lost, np.random.default_rng(0))
-    near = np.abs(seen - ranges) <= 4 * noise + 2e-3 * ranges
-    return float((near & subject.sensor.covers(rays)).mean())
-
-
-def _around_body(view: float, rng: np.random.Generator) -> Floats:
-    """A camera in a hand, about 0.6 m away and a little above, that looks at the body."""
-    azimuth, elevation = np.radians([view, rng.uniform(10, 22)])
-    away = np.array([np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation)])
-    eye = away * rng.uniform(0.57, 0.63)
-    ahead = rng.uniform(-0.004, 0.004, 3) - eye
-    ahead /= np.linalg.norm(ahead)
-    right = np.cross(ahead, [0.0, 0.0, 1.0])
-    right /= np.linalg.norm(right)
-    level = np.column_stack([right, np.cross(ahead, right), ahead])
-    return rigid(eye, level @ turned(rng.uniform(-0.15, 0.15)))
-
-
-def _before_facade(view: float, rng: np.random.Generator) -> Floats:
-    turn, heading = np.radians(view), np.pi / 2 + rng.uniform(-0.3, 0.3)
-    return _tripod([14 * np.sin(turn), -16 - 5 * np.cos(turn), 1.7], heading, rng)
-
-
-def _in_room(view: float, rng: np.random.Generator) -> Floats:
-    turn = np.radians(view)
-    return _tripod([1.3 * np.sin(turn), -1.0 * np.cos(turn), 1.4], rng.uniform(-np.pi, np.pi), rng)
-
-
-def _tripod(place: list[float], heading: float, rng: np.random.Generator) -> Floats:
-    """Levelled to a degree or so."""
-    return rigid(place, turned(heading, *rng.normal(size=2) * 0.015))
-
-
-def _on_street(view: float, _: np.random.Generator) -> Floats:
-    """On the roof of a car that sways on its springs and in its lane, the same way for every seed."""
-    sway = np.sin(np.array([0.21, 0.13, 0.37, 0.29]) * view + [0.4, 1.0, 2.0, 3.0])
-    local = rigid([0, 0.35 * sway[0], 1.75 + 0.02 * sway[1]], turned(0.02 * sway[0], *0.012 * sway[2:]))
-    return built.street_pose(view) @ local
-
-
-def _body(build: Callable[[int], Surface]) -> _Subject:
-    kept = lru_cache(maxsize=4)(build)
-    window = Sensor("camera", (-0.26, 0.26), (-0.26, 0.26), grazing=80)
-    return _Subject(lambda variant, _: kept(variant), _around_body, window, 40_000, 1e-4, 2.0, 30.0)
-
-
-def _subject(name: str) -> _Subject:
-    if name not in _CATALOGUE:
-        raise InputError(f"name: is {name!r}, expected one of {', '.join(_CATALOGUE)}")
-    return _CATALOGUE[name]
-
-
-@lru_cache(maxsize=4)
-def _street(variant: int, stretches: int) -> Surface:
-    return built.street(variant, 128.0 * stretches)
-
-
-_facade = lru_cache(maxsize=4)(built.facade)
-_room = lru_cache(maxsize=4)(built.room)
-_ALL_AROUND = Sensor("angles", (-np.pi, np.pi), (np.radians(-62), np.radians(80)), grazing=86)
-_SECTOR = Sensor("angles", (np.radians(-80), np.radians(80)), (np.radians(-20), np.radians(60)), grazing=86)
-_SPINNING = Sensor("angles", (-np.pi, np.pi), (np.radians(-24.8), np.radians(2.0)), grazing=88, rings=64)
-
-_CATALOGUE = {
-    "dragon": _body(grown.dragon),
-    "hare": _body(grown.hare),
-    "hand": _body(grown.hand),
-    "casting": _body(grown.casting),
-    "facade": _Subject(lambda variant, _: _facade(variant), _before_facade, _SECTOR, 80_000, 4e-3, 60.0, 60.0),
-    "room": _Subject(lambda variant, _: _room(variant), _in_room, _ALL_AROUND, 80_000, 2e-3, 20.0, 40.0),
-    "street": _Subject(
-        lambda variant, drive: _street(variant, 1 + int(drive / 128)),
-        _on_street,
-        _SPINNING,
-        120_000,
-        0.02,
-        80.0,
-        5.0,
-    ),
-}
+    no_loss = ReturnLoss(0.0, 0.0, setup.max_range)
+    seen = cast_rays(scanned, setup.sensor, rays, target.pose, no_loss, np.random.default_rng(0))
+    visible = np.abs(seen - ranges) <= 4 * noise + 2e-3 * ranges
+    return float((visible & setup.sensor.covers(rays)).mean())
