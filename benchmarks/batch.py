@@ -34,11 +34,14 @@ from graphreg.batches.schedule import Plan
 from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Register
 from graphreg.batches.workers import ONE_THREAD, Ended
-from graphreg.bench.runs import Log, run
-from graphreg.bench.tables import write_table
+from graphreg.bench.measured_parts import BATCHES, SYNTHETIC_SCANS
+from graphreg.bench.peers import versions_of_modules
+from graphreg.bench.results_files import Results, write_results
+from graphreg.bench.run_log import Log, run
 from graphreg.datasets import synthetic
-from graphreg.provenance import setting
+from graphreg.provenance import fingerprint, machine, measured_now, package_versions, script_command
 
+PARTS = (*BATCHES, *SYNTHETIC_SCANS)
 BODIES = ("dragon", "hare", "hand", "casting")
 POINTS = 4_000
 VIEWS, NEIGHBOURS = 30, 4
@@ -211,11 +214,13 @@ def main() -> None:
         folder.mkdir(exist_ok=True)
         table = write_jobs(folder, args.jobs)
         parts = [Part(name, args.jobs, args.kills, args.rounds) for name in MEASURES]
-        log = Log(folder / "measured.jsonl", setting())
+        log = Log(folder / "measured.jsonl", {**package_versions(), **machine(), "code": fingerprint(*PARTS)})
         done = run(parts, lambda part: measured(part, folder, table), log, np.inf)
         rows = [{name: row[name] for name in ("what", "measured")} for some in done for row in some]
         log.close()
-    print(write_table(args.out, "batch", "Batches", summary(args.jobs), rows).read_text(encoding="utf-8"))
+    provenance = measured_now(script_command(), PARTS, versions_of_modules("distributed"))
+    results = Results("Batches", provenance, summary(args.jobs), rows)
+    print(write_results(args.out, "batch", results).read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

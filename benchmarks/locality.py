@@ -24,8 +24,11 @@ from batch import BODIES, NEIGHBOURS, VIEWS, local_cluster, rate_of_batch, timel
 
 from graphreg import batch, register
 from graphreg.batches.affinity import File, Routes
-from graphreg.bench.tables import write_table
+from graphreg.bench.measured_parts import BATCHES, SYNTHETIC_SCANS
+from graphreg.bench.peers import versions_of_modules
+from graphreg.bench.results_files import Results, write_results
 from graphreg.engine.preprocessing import PreprocessedCloud
+from graphreg.provenance import measured_now, script_command
 
 ROUNDS = 3
 WORKERS = 2
@@ -128,7 +131,9 @@ def main() -> None:
         "in turn: jobs in the order of the table, each done by the worker that is free",
         "jobs a second without the first ones, in which workers start; medians of rounds in which both take turns",
     ]
-    print(write_table(args.out, "locality", "Clouds at hand", summary, rows).read_text(encoding="utf-8"))
+    provenance = measured_now(script_command(), (*BATCHES, *SYNTHETIC_SCANS), versions_of_modules("distributed"))
+    results = Results("Clouds at hand", provenance, summary, rows)
+    print(write_results(args.out, "locality", results).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

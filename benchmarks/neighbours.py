@@ -25,11 +25,14 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from graphreg import neighbour_graph, voxel_downsample  # noqa: E402
+from graphreg.bench.measured_parts import FEATURES, SYNTHETIC_SCANS  # noqa: E402
 from graphreg.bench.memory import resident_bytes  # noqa: E402
-from graphreg.bench.tables import write_table  # noqa: E402
+from graphreg.bench.peers import versions_of_modules  # noqa: E402
+from graphreg.bench.results_files import Results, write_results  # noqa: E402
 from graphreg.datasets import synthetic  # noqa: E402
 from graphreg.features.invariant_features import graph_invariants  # noqa: E402
 from graphreg.features.response import response_intensity  # noqa: E402
+from graphreg.provenance import measured_now, script_command  # noqa: E402
 
 Points = NDArray[np.float64]
 K = 10
@@ -164,7 +167,10 @@ def main() -> None:
                     rows.append(row)
                     print(*row.values(), sep="\t", flush=True)
     held.unlink()
-    print(write_table(args.out, "neighbours", "The neighbour graph beside other libraries", summary(rows), rows))
+    peers = versions_of_modules("open3d", "pykdtree", "small_gicp")
+    provenance = measured_now(script_command(), (*FEATURES, *SYNTHETIC_SCANS), peers)
+    results = Results("The neighbour graph beside other libraries", provenance, summary(rows), rows)
+    print(write_results(args.out, "neighbours", results))
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:

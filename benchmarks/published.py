@@ -20,9 +20,12 @@ import numpy as np  # noqa: E402
 import open3d  # noqa: E402
 
 from graphreg import read  # noqa: E402
-from graphreg.bench.tables import write_table  # noqa: E402
+from graphreg.bench.measured_parts import PAPER_METHOD  # noqa: E402
+from graphreg.bench.peers import versions_of_modules  # noqa: E402
+from graphreg.bench.results_files import Results, write_results  # noqa: E402
 from graphreg.metrics import angular_error  # noqa: E402
 from graphreg.paper.published import PaperSettings, register_published  # noqa: E402
+from graphreg.provenance import measured_now, script_command  # noqa: E402
 
 PAIRS = ("dragon_24_to_0", "dragon_48_to_24", "bunny_045_to_000")
 ROUNDS = 11
@@ -75,7 +78,9 @@ def main() -> None:
         f"registration stage only, 100 iterations; ICP from aligned centroids until it converges, 200 at the most; "
         f"{THREADS} threads, in turns, medians of {ROUNDS}; a ratio under 1 is in our favour"
     ]
-    print(write_table(args.out, "published", "The published method beside ICP", note, rows).read_text(encoding="utf-8"))
+    provenance = measured_now(script_command(), PAPER_METHOD, versions_of_modules("open3d"))
+    results = Results("The published method beside ICP", provenance, note, rows)
+    print(write_results(args.out, "published", results).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

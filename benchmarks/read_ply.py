@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from graphreg import files
-from graphreg.bench.tables import write_table
+from graphreg.bench.peers import versions_of_modules
+from graphreg.bench.results_files import Results, write_results
+from graphreg.provenance import NATIVE, measured_now, script_command
 
 
 def text(path: Path, points: int, grid: int) -> Path:
@@ -73,7 +75,9 @@ def main() -> None:
             ours, theirs = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
             rows.append({"PLY": name, "graphreg ms": ours, "Open3D ms": theirs, "ratio": ours / theirs})
     note = ["medians, read in turns; a ratio under 1 is in our favour"]
-    print(write_table(args.out, "read_ply", "Reading PLY beside Open3D", note, rows).read_text(encoding="utf-8"))
+    provenance = measured_now(script_command(), ("clouds", "files", NATIVE), versions_of_modules("open3d"))
+    results = Results("Reading PLY beside Open3D", provenance, note, rows)
+    print(write_results(args.out, "read_ply", results).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,10 @@ from pathlib import Path
 from scaling import APART, START, ground
 
 from graphreg import register, report
-from graphreg.bench.tables import write_table
+from graphreg.bench.measured_parts import ENGINE
+from graphreg.bench.results_files import Results, write_results
 from graphreg.poses import transform
+from graphreg.provenance import measured_now, script_command
 from graphreg.reports.display_clouds import before_and_after
 from graphreg.reports.pictures import write_png
 
@@ -55,7 +57,8 @@ def main() -> None:
                 }
             )
     note = ["medians; report and picture come on top of the registration"]
-    print(write_table(args.out, "report", "Reports", note, rows).read_text(encoding="utf-8"))
+    results = Results("Reports", measured_now(script_command(), (*ENGINE, "reports")), note, rows)
+    print(write_results(args.out, "report", results).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ from graphreg.baselines.fgr import FgrSettings  # noqa: E402
 from graphreg.baselines.gmm import Overlap  # noqa: E402
 from graphreg.baselines.icp_kn import IcpKnSettings  # noqa: E402
 from graphreg.baselines.mixtures import in_spatial_order, unit_of  # noqa: E402
-from graphreg.bench.tables import write_table  # noqa: E402
+from graphreg.bench.measured_parts import BASELINE_METHODS, SYNTHETIC_SCANS  # noqa: E402
+from graphreg.bench.peers import versions_of_modules  # noqa: E402
+from graphreg.bench.results_files import Results, write_results  # noqa: E402
 from graphreg.clouds import Floats  # noqa: E402
 from graphreg.features.fpfh_features import outward_normals  # noqa: E402
 from graphreg.features.graphs import neighbour_graph  # noqa: E402
@@ -40,6 +42,7 @@ from graphreg.features.invariant_features import fit_planes  # noqa: E402
 from graphreg.method_interface import Outcome  # noqa: E402
 from graphreg.metrics import angular_error  # noqa: E402
 from graphreg.poses import pose  # noqa: E402
+from graphreg.provenance import measured_now, script_command  # noqa: E402
 
 PAIRS = ("dragon_24_to_0", "bunny_045_to_000", "armadillo_SIM_30_to_0")
 ROUNDS = 5
@@ -102,7 +105,8 @@ def table_beside_open3d(data: Path, entries: list[dict[str, Any]], out: Path) ->
         "FGR beside Open3D: features, matching and optimisation; the same normals; 64 steps",
         f"{THREADS} threads, in turns, medians of {ROUNDS}; a ratio under 1 is in our favour",
     ]
-    return write_table(out, "rivals", "ICP and FGR beside Open3D", note, rows)
+    provenance = measured_now(script_command(), BASELINE_METHODS, versions_of_modules("open3d"))
+    return write_results(out, "rivals", Results("ICP and FGR beside Open3D", provenance, note, rows))
 
 
 def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
@@ -123,7 +127,10 @@ def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
         "all defaults, in a process of its own; processor s: of all threads; MB: at its peak, Python and all libraries "
         "included",
     ]
-    return write_table(out, "rivals_mixtures", "CPD, ECM and GMM beside pycpd and probreg", note, rows)
+    peers = versions_of_modules("pycpd", "probreg")
+    provenance = measured_now(script_command(), (*BASELINE_METHODS, *SYNTHETIC_SCANS), peers)
+    results = Results("CPD, ECM and GMM beside pycpd and probreg", provenance, note, rows)
+    return write_results(out, "rivals_mixtures", results)
 
 
 def run(name: str, source: Floats, target: Floats, **settings: Any) -> Outcome:

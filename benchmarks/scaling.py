@@ -22,13 +22,15 @@ from typing import Any
 import numpy as np
 
 from graphreg import register
+from graphreg.bench.measured_parts import ENGINE
 from graphreg.bench.memory import resident_bytes
-from graphreg.bench.peers import LOCAL, installed, told
-from graphreg.bench.tables import write_table
+from graphreg.bench.peers import LOCAL, installed, told, versions_of_modules
+from graphreg.bench.results_files import Results, write_results
 from graphreg.clouds import Floats
 from graphreg.engine.settings import EngineSettings
 from graphreg.metrics import angular_error
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from graphreg.provenance import measured_now, script_command
 
 SIZES = (10_000, 100_000, 1_000_000, 2_000_000, 5_000_000)
 ROUNDS = 3
@@ -120,7 +122,10 @@ def main() -> None:
             }
             rows.append(row)
             print(*row.values(), sep="\t", flush=True)
-    print(write_table(args.out, "scaling", "Time and memory over the number of points", summary(rows), rows))
+    peers = versions_of_modules(*(module for name in names if name in LOCAL for module in LOCAL[name].needs))
+    provenance = measured_now(script_command(), ENGINE, peers)
+    results = Results("Time and memory over the number of points", provenance, summary(rows), rows)
+    print(write_results(args.out, "scaling", results))
 
 
 def growth(fewer: int, before: float, more: int, after: float) -> float:

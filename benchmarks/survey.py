@@ -32,10 +32,13 @@ from graphreg.batches.schedule import Plan
 from graphreg.batches.store import ResultStore
 from graphreg.batches.tasks import Prepare
 from graphreg.batches.workers import ONE_THREAD, Ended
+from graphreg.bench.measured_parts import BATCHES
 from graphreg.bench.memory import resident_bytes
-from graphreg.bench.tables import write_table
+from graphreg.bench.peers import versions_of_modules
+from graphreg.bench.results_files import Results, write_results
 from graphreg.engine.settings import EngineSettings
 from graphreg.poses import transform
+from graphreg.provenance import measured_now, script_command
 
 POINTS = 10_000_000
 SCANS, PAIRS_A_SCAN = 10_000, 4
@@ -124,11 +127,10 @@ def main() -> None:
         rate = directed(folder, DIRECTED)
     plans = [reckoned(row, workers) for row in rows for workers in WORKERS]
     tables = {"What a worker needs for one scan, and for one pair": rows, "The survey": plans}
-    path = write_table(
-        args.out, "survey", "What a survey costs", summary(rows, plans, rate), rows, tables,
-        {"scans": SCANS, "pairs a scan": PAIRS_A_SCAN, "jobs a second that the driver directs": rate},
-    )  # fmt: skip
-    print(path.read_text(encoding="utf-8"))
+    about = {"scans": SCANS, "pairs a scan": PAIRS_A_SCAN, "jobs a second that the driver directs": rate}
+    provenance = measured_now(script_command(), BATCHES, versions_of_modules("laspy", "lazrs"))
+    results = Results("What a survey costs", provenance, summary(rows, plans, rate), rows, tables, about)
+    print(write_results(args.out, "survey", results).read_text(encoding="utf-8"))
 
 
 def measured(folder: Path, suffix: str, points: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphreg.bench import confidence, pairs
+from graphreg.bench.results_files import read_rows
 from graphreg.cli import app
 from graphreg.engine.verdict import Observability
 from graphreg.poses import pose, rotation_from_vector
@@ -117,7 +118,7 @@ def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -
     arguments = ["bench", "confidence", "--quick", "-o", str(tmp_path), "--pairs", "made_hand_30"]
     done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
     assert done.exit_code == 0, done.output
-    runs = confidence.read_runs(tmp_path / "confidence.csv")
+    runs = read_rows(tmp_path / "confidence.rows.jsonl.gz")
     assert [run["tag"] for run in runs] == ["match"] * 5 + ["mixed"] * 2 + ["halves"] * 6
     assert {type(run["right"]) for run in runs} == {bool}
     assert all((run["squared error"] is None) == (not run["right"]) for run in runs)

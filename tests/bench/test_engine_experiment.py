@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from typer.testing import CliRunner
 
 from graphreg.bench import comparison, engine, pairs
 from graphreg.bench.comparison import Run
+from graphreg.bench.results_files import read_rows
 from graphreg.cli import app
 from graphreg.errors import InputError
 
@@ -56,6 +56,6 @@ def test_the_command_shows_the_table_and_writes_every_run(tmp_path: Path, monkey
     arguments = ["bench", "engine", "--quick", "-o", str(tmp_path), "--starts", "1", "--pairs", "made_casting_30"]
     done = CliRunner().invoke(app, [*arguments, "--budget", "99"], env={"GRAPHREG_DATA": ""})
     assert done.exit_code == 0, done.output
-    with (tmp_path / "engine.csv").open() as file:
-        assert [row["spoilt"] for row in csv.DictReader(file)] == [way.name for way in (pairs.CLEAN, *pairs.SPOILINGS)]
+    rows = read_rows(tmp_path / "engine.rows.jsonl.gz")
+    assert [row["spoilt"] for row in rows] == [way.name for way in (pairs.CLEAN, *pairs.SPOILINGS)]
     assert (tmp_path / "engine.md").read_text().count("| object | graphreg |") == 4

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphreg.bench import EXPERIMENTS, GROUPS, cooling, odometry, pair_pictures, pairs, resampling
+from graphreg.bench.results_files import read_results
 from graphreg.cli import app
 from graphreg.registration import methods
 
@@ -61,21 +62,21 @@ def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
     arguments = ["bench", name, "--quick", "-o", str(tmp_path), "--budget", "0.2", *chosen]
     done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
     assert done.exit_code == 0, (done.output, done.exception)
-    written = json.loads((tmp_path / f"{name}.json").read_text())
-    assert written["about"]["command"].startswith(f"graphreg bench {name} --quick")
-    assert written["setting"]["graphreg"]
-    assert written["date"]
-    assert written["rows"]
+    written = read_results(tmp_path / f"{name}.json")
+    assert written.provenance.command.startswith(f"graphreg bench {name} --quick")
+    assert written.provenance.command.endswith(" --budget 0.2")
+    assert written.provenance.state == "current"
+    assert written.rows
     page = (tmp_path / f"{name}.md").read_text()
-    assert page.startswith(f"# {written['title']}\n\n- a quick run")
-    assert written["title"] in (tmp_path / "README.md").read_text()
+    assert page.startswith(f"# {written.title}\n\n- a quick run")
+    assert written.title in (tmp_path / "README.md").read_text()
     # Charts are SVG alone; PNG is for rendered scans.
     assert not {path.stem for path in tmp_path.glob("*.svg")} & {path.stem for path in tmp_path.glob("*.png")}
     for picture in tmp_path.glob("*.png"):
         assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     if name in COMPARISONS:
-        assert {row["method"] for row in written["rows"]} == {"graphreg", "graphreg-paper", "icp"}
-        assert set(written["about"]["methods"]) == {"graphreg", "graphreg-paper", "icp"}
+        assert {row["method"] for row in written.rows} == {"graphreg", "graphreg-paper", "icp"}
+        assert set(written.about["methods"]) == {"graphreg", "graphreg-paper", "icp"}
 
 
 @pytest.mark.usefixtures("small")

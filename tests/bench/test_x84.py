@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphreg.bench import x84
-from graphreg.bench.tables import write_table
+from graphreg.bench.results_files import Results, read_results, write_results
+from graphreg.provenance import measured_now
 
 
 def test_the_jobs_cover_both_kinds_and_all_ratios() -> None:
@@ -38,13 +37,10 @@ def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -
 def test_a_small_run_can_be_written(tmp_path: Path) -> None:
     jobs = [x84.Job("casting", kind, ratio, 3000) for kind in x84.KINDS for ratio in x84.RATIOS]
     rows = [row for job in jobs for row in x84.measure(job, None)]
-    page = write_table(tmp_path, "x84", x84.TITLE, x84.summary(rows), rows)
+    results = Results(x84.TITLE, measured_now("graphreg bench x84", x84.PARTS), x84.summary(rows), rows)
+    page = write_results(tmp_path, "x84", results)
     assert page.read_text().count("\n| casting |") == len(rows) == 32
-    whole = json.loads((tmp_path / "x84.json").read_text())
-    assert whole["rows"] == rows
-    assert whole["setting"]["graphreg"]
-    with (tmp_path / "x84.csv").open() as file:
-        assert [float(row["recall"]) for row in csv.DictReader(file)] == [row["recall"] for row in rows]
+    assert read_results(tmp_path / "x84.json").rows == rows
     assert x84.figures(rows) == {}
 
 

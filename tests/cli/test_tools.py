@@ -15,6 +15,7 @@ from tests.support.commands import Shell
 from tests.support.png_images import decoded
 
 import graphreg
+from graphreg.bench.results_files import read_results
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import synthetic
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -341,9 +342,9 @@ def test_bench_as_json(run: Shell) -> None:
     done = run("bench", "x84", "--quick", "--out", "results", "--json", "--quiet")
     assert done.status == 0, done.err
     assert done.err == ""
-    written = json.loads(Path("results/x84.json").read_text())
-    assert written["rows"]
-    assert json.loads(done.out) == {"x84": written}
+    written = read_results(Path("results/x84.json"))
+    assert written.rows
+    assert json.loads(done.out) == {"x84": written.to_dict()}
 
 
 @pytest.mark.usefixtures("small_x84")

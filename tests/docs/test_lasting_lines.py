@@ -29,11 +29,12 @@ from typer.testing import CliRunner
 
 import graphreg
 from graphreg.bench import EXPERIMENTS, runner
-from graphreg.bench.tables import write_table
+from graphreg.bench.results_files import Results, write_results
 from graphreg.cli import app
 from graphreg.datasets import stanford
 from graphreg.datasets.catalogue import DATASETS
 from graphreg.errors import MissingExtraError
+from graphreg.provenance import measured_now
 
 VIEWED, GOT, MEASURED = ([line for line in lines_of_shell() if line.startswith(what)] for what in (VIEW, GET, BENCH))
 PAGE = f"{BENCH} page"
@@ -179,7 +180,8 @@ def test_all_that_is_to_be_measured_is_planned(line: str, tmp_path: Path, monkey
         jobs = module.jobs(data, quick=quick, **options)
         assert jobs
         planned.append(name)
-        return [write_table(out, name, module.TITLE, [], [{"jobs": len(jobs)}], None, {})]
+        provenance = measured_now(f"graphreg bench {name}", module.PARTS)
+        return [write_results(out, name, Results(module.TITLE, provenance, [], [{"jobs": len(jobs)}]))]
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)

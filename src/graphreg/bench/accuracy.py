@@ -12,12 +12,13 @@ from typing import Any
 
 from graphreg.bench import comparison
 from graphreg.bench.comparison import Column, Run, columns_by, methods_of, remarks, standing, tables_of
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of, points_of
 from graphreg.reports.pictures import Image
 
 TITLE = "Accuracy"
-PAPER = "Table I, Fig. Monkey"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 5
 SCANNED = ("dragon_24_to_0", "armadillo_SIM_30_to_0", "bunny_045_to_000")
 MADE = ("made_hare_30", "made_hand_30", "made_casting_30")

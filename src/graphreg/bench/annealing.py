@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
 from graphreg.bench.pairs import pair_of, points_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.registration import register
 from graphreg.reports.charts import charts_side_by_side, line_chart
 
 TITLE = "Annealing: adaptive and plain"
+PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
 METHODS: dict[str, dict[str, Any]] = {
     "ASA": {"method": "graphreg-paper", "annealing": "adaptive"},
     "SA": {"method": "graphreg-paper", "annealing": "plain"},

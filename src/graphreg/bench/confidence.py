@@ -1,13 +1,12 @@
 """Is the verdict right? What `confidence` says beside what is true, and the covariance beside the errors.
 
 Pairs that match are registered from several starts, clean and spoilt; and clouds that do not match, for which every
-pose is wrong: different bodies and scenes, scaled to one size, and the two halves of a scan. The CSV file has a row for
-every run with all that the verdict stands on, and `read_runs` reads it.
+pose is wrong: different bodies and scenes, scaled to one size, and the two halves of a scan. The rows hold all that the
+verdict stands on.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +18,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from scipy.stats import rankdata
 
+from graphreg.bench.measured_parts import ENGINE, SYNTHETIC_SCANS
 from graphreg.bench.pairs import (
     CLEAN,
     SPOILINGS,
@@ -42,6 +42,7 @@ from graphreg.reports.charts import charts_side_by_side, line_chart
 from graphreg.threads import thread_count
 
 TITLE = "Confidence"
+PARTS = (*ENGINE, *SYNTHETIC_SCANS)
 STARTS, QUICK_STARTS = 8, 1
 # Made pairs get noise of known size as well, to compare the covariance with; in scenes 0.8 % would be half a metre.
 LITTLE_NOISE = Spoiling("noise 0.2 %", noise=0.002)
@@ -55,7 +56,6 @@ SYMMETRIC = ("teapot",)
 BINS = 10
 # For the verdict on things that it was not fitted to.
 FOLDS, NEWTON_STEPS, RIDGE = 5, 30, 0.1
-TEXTS = ("tag", "pair", "kind", "spoilt", "reason")
 
 
 @dataclass(frozen=True)
@@ -348,20 +348,6 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
             [reliability, line_chart(mistakes, "Mistakes", "threshold of confidence", "share of runs")]
         )
     }
-
-
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    """The rows of confidence.csv as they were measured; what a run does not have is None."""
-
-    def value(name: str, text: str) -> Any:
-        if name in TEXTS:
-            return text
-        if text in ("True", "False"):
-            return text == "True"
-        return float(text) if text else None
-
-    with path.open(encoding="utf-8", newline="") as file:
-        return [{name: value(name, text) for name, text in row.items()} for row in csv.DictReader(file)]
 
 
 def _area(rows: Sequence[dict[str, Any]]) -> float:

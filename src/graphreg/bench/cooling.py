@@ -25,13 +25,14 @@ from graphreg.bench.comparison import (
     thirty_about_each_axis,
     turned_about_centroid,
 )
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of
 from graphreg.reports.charts import line_chart
 from graphreg.reports.pictures import Image
 
 TITLE = "The cool-down rate"
-PAPER = "Fig. hand"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 2
 # Seconds that the runs of a method may take together.
 BUDGET = 60.0

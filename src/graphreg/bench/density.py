@@ -22,12 +22,13 @@ from graphreg.bench.comparison import (
     standing,
     tables_of,
 )
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import Spoiling, pair_of, points_of
 from graphreg.reports.pictures import Image
 
 TITLE = "Uneven density"
-PAPER = "Table VI"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 3
 SPOILT = Spoiling("2 % left at the rim", rim=0.02)
 MADE = ("made_street_5", "made_street_10", "made_facade_60")

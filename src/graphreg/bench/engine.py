@@ -15,10 +15,12 @@ import numpy as np
 
 from graphreg.bench import comparison
 from graphreg.bench.comparison import OURS, Run, made, methods_of
+from graphreg.bench.measured_parts import ENGINE, SYNTHETIC_SCANS
 from graphreg.bench.pairs import CLEAN, SPOILINGS, chosen, kinds_of, points_of
 from graphreg.bench.peers import PEERS, told
 
 TITLE = "Registration from any pose"
+PARTS = (*ENGINE, *SYNTHETIC_SCANS)
 STARTS, QUICK_STARTS = 8, 2
 # Seconds that the runs of a method may take together.
 BUDGET = 400.0

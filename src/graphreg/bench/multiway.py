@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from graphreg.bench.measured_parts import MULTISCAN, SYNTHETIC_SCANS
 from graphreg.bench.pairs import pair_of
 from graphreg.clouds import Floats, extent
 from graphreg.datasets import synthetic
@@ -26,6 +27,7 @@ from graphreg.multiscan.multiway_registration import multiway
 from graphreg.poses import inverse, pose, transform
 
 TITLE = "Multiway registration"
+PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
 SCENES, QUICK_SCENES = ("hare", "dragon", "hand", "casting", "room", "facade"), ("hare",)
 FRAMES, QUICK_FRAMES = 30, 9
 POINTS, QUICK_POINTS = 10_000, 5_000

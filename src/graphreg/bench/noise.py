@@ -21,13 +21,14 @@ from graphreg.bench.comparison import (
     turned_about_centroid,
 )
 from graphreg.bench.comparison_charts import family_charts
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import Spoiling, pair_of, points_of
 from graphreg.reports.charts import charts_side_by_side
 from graphreg.reports.pictures import Image
 
 TITLE = "Noise"
-PAPER = "Fig. bunny"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 5
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 QUICK_LEVELS = (0.0, 0.8)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphreg.bench.comparison import OURS, PREPARING, Row, attempt, families_in, made, median_of, methods_of, remarks
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pairs import KNOWN_TO, Pair
 from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
@@ -25,7 +26,7 @@ from graphreg.poses import inverse, pose
 from graphreg.reports.charts import charts_side_by_side, line_chart
 
 TITLE = "Odometry"
-PAPER = "Table V"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 VOXEL = 0.5
 # Frames 0, 2, 4, ... and 1, 3, 5, ... of the ten that there are.
 SCANNED = {"kitti_03, even frames": 0, "kitti_03, odd frames": 1}

@@ -12,12 +12,13 @@ from typing import Any
 
 from graphreg.bench import comparison
 from graphreg.bench.comparison import Column, Run, columns_by, methods_of, remarks, standing, tables_of
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import Spoiling, pair_of, points_of
 from graphreg.reports.pictures import Image
 
 TITLE = "Outliers"
-PAPER = "Table II"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 5
 SPOILT = Spoiling("30 % outliers", outliers=0.3)
 SCANNED = ("bunny_045_to_000", "dragon_24_to_0")

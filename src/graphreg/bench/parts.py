@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
 from graphreg.bench.pairs import entries_of, pair_of, points_of
 from graphreg.clouds import Floats
 from graphreg.metrics import rmsd
 from graphreg.registration import register
 
 TITLE = "The parts of the published method"
+PARTS = (*PAPER_METHOD, "engine", *SYNTHETIC_SCANS)
 SEEDS, QUICK_SEEDS = 10, 2
 MADE = ("made_dragon_30", "made_hare_30", "made_hand_30", "made_casting_30")
 QUICK = ("made_hare_30", "made_casting_30")

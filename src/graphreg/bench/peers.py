@@ -141,6 +141,7 @@ PACKAGES = {
     "small_gicp": ("small_gicp",),
     "kiss_matcher": ("kiss-matcher",),
     "open3d": ("open3d", "open3d-cpu"),
+    "kiss_icp": ("kiss-icp",),
 }
 
 
@@ -151,7 +152,11 @@ def installed(peers: dict[str, Peer]) -> dict[str, Peer]:
 
 def versions(names: Iterable[str]) -> dict[str, str]:
     """{module: version} of what the peers of these names need."""
-    modules = dict.fromkeys(module for name in names if name in PEERS for module in PEERS[name].needs)
+    return versions_of_modules(*(module for name in names if name in PEERS for module in PEERS[name].needs))
+
+
+def versions_of_modules(*modules: str) -> dict[str, str]:
+    """Return {module: version of the package that it came with}."""
     return {module: _version(module) for module in modules}
 
 

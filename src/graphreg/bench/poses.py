@@ -16,11 +16,12 @@ import numpy as np
 from graphreg.bench import comparison
 from graphreg.bench.comparison import OURS, Row, Run, made, median_of, methods_of, remarks
 from graphreg.bench.comparison_charts import family_charts
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pairs import points_of
 from graphreg.reports.charts import charts_side_by_side
 
 TITLE = "Turned about each axis"
-PAPER = "Fig. rotation"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 SCANNED, MADE = "dragon_24_to_0", "made_hare_30"
 AXES = ("x", "y", "z")
 ANGLES = range(-180, 181, 5)

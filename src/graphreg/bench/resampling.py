@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import spearmanr
 
+from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import CAMERA, SIZE
 from graphreg.bench.pairs import Pair, pair_of, points_of
 from graphreg.clouds import Floats
@@ -27,7 +28,7 @@ from graphreg.registration import register
 from graphreg.reports.pictures import BLUE, GREY, ORANGE, Coloured, Image, colour_map, panels
 
 TITLE = "Resampling and invariants"
-PAPER = "Fig. resample, Fig. featVis"
+PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
 SCANNED = ("dragon_24_to_0", "bunny_045_to_000")
 MADE = ("made_dragon_30", "made_hare_30")
 QUICK = ("made_hare_30",)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from functools import cache
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import graphreg._core as _core
 from graphreg.bench import peers
-from graphreg.bench.runs import Log, run
-from graphreg.bench.tables import write_table
+from graphreg.bench.results_files import Results, write_results
+from graphreg.bench.run_log import Log, run
 from graphreg.errors import InputError
-from graphreg.provenance import setting
+from graphreg.provenance import fingerprint, machine, measured_now, package_versions
 from graphreg.registration import METHODS
 from graphreg.reports.charts import write_svg
 from graphreg.reports.pictures import write_png
@@ -55,11 +52,12 @@ def run_experiment(
     data = None if quick else data
     jobs = module.jobs(data, quick=quick, **options)
     methods = list(dict.fromkeys(job.method for job in jobs if hasattr(job, "method")))
-    about = {**setting(), **peers.versions(methods), "code": _fingerprint()}
+    versions = {**peers.versions(methods), **(module.peer_versions(jobs) if hasattr(module, "peer_versions") else {})}
+    setting = {**package_versions(), **machine(), **versions, "code": fingerprint(*module.PARTS)}
     limit = budget
     if limit is None:
         limit = QUICK_BUDGET if quick else getattr(module, "BUDGET", BUDGET)
-    log = Log(out / f"{experiment}.runs.jsonl", about, fresh)
+    log = Log(out / f"{experiment}.runs.jsonl", setting, fresh)
     try:
         done = run(
             each(jobs, experiment, len(jobs)),
@@ -73,9 +71,7 @@ def run_experiment(
         log.close()
     # Those that were left out are counted in the tables; here they would only fill the files.
     made = [row for row in rows if row.get("right", True) is not None]
-    settings = {
-        "command": _command(experiment, options, quick),
-        "peers": peers.versions(methods),
+    about = {
         "budget in seconds": limit if methods else None,
         "not run": len(rows) - len(made),
         "seeds": sorted({row["seed"] for row in made if "seed" in row}),
@@ -83,7 +79,9 @@ def run_experiment(
     }
     tables = getattr(module, "tables", None)
     summary = [*(["a quick run: few runs, on small scans of our own"] if quick else ()), *module.summary(rows)]
-    page = write_table(out, experiment, module.TITLE, summary, made, tables and tables(rows), settings)
+    provenance = measured_now(_command(experiment, data, options, quick, budget), module.PARTS, versions)
+    results = Results(module.TITLE, provenance, summary, made, tables and tables(rows), about)
+    page = write_results(out, experiment, results)
     return [page, *_write_pictures(module, out, rows, data, quick)]
 
 
@@ -98,20 +96,10 @@ def _write_pictures(module: Any, out: Path, rows: list[Any], data: Path | None, 
     return written
 
 
-@cache
-def _fingerprint() -> str:
-    """Of the code that registers: figures of two states of it do not belong into one table."""
-    home = Path(_core.__file__).parent
-    files = [path for path in home.rglob("*.py") if path.relative_to(home).parts[0] not in ("bench", "cli", "reports")]
-    hashed = hashlib.sha256()
-    for path in (*sorted(files), Path(_core.__file__)):
-        hashed.update(path.read_bytes())
-    return hashed.hexdigest()[:16]
-
-
-def _command(experiment: str, options: dict[str, Any], quick: bool) -> str:
-    """What to type to have it again."""
+def _command(experiment: str, data: Path | None, options: dict[str, Any], quick: bool, budget: float | None) -> str:
+    """What to type to measure it again."""
     words = ["graphreg", "bench", experiment, *(["--quick"] if quick else ())]
     for name, value in options.items():
         words += [f"--{'' if value else 'no-'}{name}"] if isinstance(value, bool) else [f"--{name}", f"'{value}'"]
-    return " ".join(words)
+    words += [] if budget is None else ["--budget", f"{budget:g}"]
+    return " ".join([*words, *([] if data is None else ["--data", "FOLDER"])])

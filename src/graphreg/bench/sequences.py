@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from graphreg.bench.comparison import Row
+from graphreg.bench.measured_parts import MULTISCAN, SYNTHETIC_SCANS
 from graphreg.bench.odometry import PUBLISHED
 from graphreg.bench.pairs import KNOWN_TO
 from graphreg.clouds import Floats
@@ -29,6 +30,7 @@ from graphreg.reports.charts import charts_side_by_side, line_chart
 from graphreg.threads import thread_count
 
 TITLE = "Drives"
+PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
 # name: the first frame, and every n-th from there
 SCANNED = {"kitti_03, even frames": (0, 2), "kitti_03, odd frames": (1, 2), "kitti_03, all frames": (0, 1)}
 # A frame a metre, as at 36 km/h and 10 Hz; and the same seen by a scanner of 16 rings in place of 64.
@@ -149,6 +151,12 @@ def jobs(data: Path | None, quick: bool = False, peers: bool = True) -> list[Dri
     scanned = [Drive(name, ways) for name in SCANNED] if data is not None else []
     made = [Drive(MADE, ways, MADE_FRAMES, MADE_POINTS), Drive(SPARSE, ways, SPARSE_FRAMES, MADE_POINTS)]
     return [*scanned, *made]
+
+
+def peer_versions(jobs: Sequence[Drive]) -> dict[str, str]:
+    """Versions of the other libraries that take part."""
+    found = (_version(way) for job in jobs for way in job.ways)
+    return dict(known.rsplit(" ", 1) for known in found if known)
 
 
 def measure(drive: Drive, data: Path | None) -> Iterator[dict[str, Any]]:

@@ -25,13 +25,14 @@ from graphreg.bench.comparison import (
     standing,
     tables_of,
 )
+from graphreg.bench.measured_parts import ALL_METHODS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of
 from graphreg.metrics import angular_error
 from graphreg.reports.pictures import Image
 
 TITLE = "A lid to its pot"
-PAPER = "Table III"
+PARTS = ALL_METHODS
 RUNS, QUICK_RUNS = 10, 1
 SCANNED, MADE = "teapot_lid_to_teapot", "made_lid"
 # The paper's two settings; methods that have neither run once, as they are.

@@ -12,12 +12,13 @@ from typing import Any
 
 from graphreg.bench import comparison
 from graphreg.bench.comparison import OURS, Column, Run, columns_by, methods_of, remarks, standing, tables_of
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of, points_of
 from graphreg.reports.pictures import Image
 
 TITLE = "Terrestrial scans"
-PAPER = "Table IV"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 3
 VOXEL = 0.1
 SCANNED = ("eth_facade_3_to_2", "eth_facade_4_to_3", "eth_facade_5_to_4", "eth_facade_4_to_2", "eth_facade_5_to_3")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
 from graphreg.bench.pairs import pair_of, points_of
 from graphreg.clouds import Floats, Mask
 from graphreg.datasets import synthetic
@@ -28,6 +29,7 @@ from graphreg.registration import register
 from graphreg.reports.charts import line_chart
 
 TITLE = "Outliers by the X84 rule"
+PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
 KINDS = ("gaussian", "uniform")
 ALPHAS = (5.2, 8.0)
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

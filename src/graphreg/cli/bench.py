@@ -24,7 +24,7 @@ def bench(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder for the results (JSON, CSV, Markdown, SVG and PNG).")
+        Path, typer.Option("-o", "--out", help="Folder for the results (JSON, Markdown, SVG and PNG).")
     ] = Path("results"),
     data: Annotated[
         Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Folder with real scans, to measure on these too.")
@@ -72,8 +72,9 @@ def bench(
     """
     import json
 
-    from graphreg.bench.page import write_page
-    from graphreg.bench.report import write_report
+    from graphreg.bench.results_files import read_results
+    from graphreg.bench.results_page import write_page
+    from graphreg.bench.results_report import write_report
     from graphreg.bench.runner import options_of, run_experiment
     from graphreg.cli.console import note, tell
     from graphreg.cli.outputs import check_folder, check_outputs
@@ -106,10 +107,10 @@ def bench(
             note(f"graphreg: {name} stopped; the same command without --fresh goes on where it was")
             raise
         if as_json:
-            results[name] = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+            results[name] = read_results(page.with_suffix(".json")).to_dict()
         else:
             tell(page.read_text(encoding="utf-8"))
-        note(f"written: {', '.join(map(str, (page, *others)))}, and .json and .csv beside it")
+        note(f"written: {', '.join(map(str, (page, *others)))}, and the same as .json beside it")
     note(f"written: {write_page(out)}")
     if report is not None:
         # The page on all that is there, whatever of it is measured anew.

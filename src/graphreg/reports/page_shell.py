@@ -19,7 +19,7 @@ from string import Template
 from typing import Any
 
 from graphreg.files.output_file import atomic_write
-from graphreg.provenance import setting
+from graphreg.provenance import machine, package_versions
 from graphreg.reports.table_cells import cell, columns_of, is_number
 
 PARTS = Path(__file__).parent / "page"
@@ -185,9 +185,9 @@ def _captioned(lines: Iterable[str], caption: str) -> str:
 
 
 def _footer() -> str:
-    at = setting()
+    at = {**package_versions(), **machine()}
     when = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")
     return (
         f"Written {when} by graphreg {at['graphreg']}, numpy {at['numpy']}, scipy {at['scipy']}, Python {at['python']} "
-        f"on {at['system']} {at['machine']}, {at['cores']} cores, {at['processor']}"
+        f"on {at['system']} {at['architecture']}, {at['cores']} cores, {at['processor']}"
     )

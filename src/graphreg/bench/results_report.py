@@ -13,7 +13,8 @@ from typing import Any
 
 from graphreg.bench import EXPERIMENTS
 from graphreg.bench.comparison import OURS, READING, median_of
-from graphreg.bench.page import GLANCE, glance, not_first, pictures_of, results_in
+from graphreg.bench.results_files import Results, Row
+from graphreg.bench.results_page import GLANCE, glance, not_first, pictures_of, results_in
 from graphreg.errors import InputError
 from graphreg.reports.page_shell import chart, charts, page, picture, records, table, write_page
 from graphreg.reports.table_cells import cell
@@ -34,35 +35,33 @@ def write_report(folder: Path, names: Sequence[str] | None, path: Path) -> None:
     if missing := [name for name in names or () if name not in found]:
         raise InputError(f"out: {folder} holds no results of {', '.join(missing)}")
     shown = {name: found[name] for name in ([*EXPERIMENTS, *found] if names is None else names) if name in found}
-    title = "Results" if len(shown) > 1 else next(iter(shown.values()))["title"]
+    title = "Results" if len(shown) > 1 else next(iter(shown.values())).title
     sections = {}
-    if any(line in READING for result in shown.values() for line in result["summary"]):
+    if any(line in READING for result in shown.values() for line in result.summary):
         sections["How to read this"] = _list((PAPERS, *READING))
     if len(shown) > 1:
         if lines := glance(shown):
             sections["At a glance"] = records(lines, "At a glance") + f"<p>{escape(GLANCE)}</p>"
         sections[f"Where {OURS} is not first"] = _list(not_first(shown) or ["nowhere in these results"])
     for name, result in shown.items():
-        sections[result["title"]] = _section(folder, name, result)
+        sections[result.title] = _section(folder, name, result)
     write_page(path, page(title, sections, "experiments"))
 
 
-def _section(folder: Path, name: str, result: dict[str, Any]) -> str:
-    about = result.get("about", {})
+def _section(folder: Path, name: str, result: Results) -> str:
+    about = result.about
     what = f": {EXPERIMENTS[name]}" if name in EXPERIMENTS else ""
-    said = [line for line in result["summary"] if line not in READING]
-    command = about.get("command", f"graphreg bench {name}" if name in EXPERIMENTS else "")
-    parts = [f"<p><code>{escape(command)}</code>{escape(what)}</p>"] if command else []
-    parts.append(_list(said))
+    said = [line for line in result.summary if line not in READING]
+    parts = [f"<p><code>{escape(result.provenance.command)}</code>{escape(what)}</p>", _list(said)]
     svgs, pngs = pictures_of(folder, name)
     if svgs:
         parts.append(charts(chart(one) for file in svgs for one in _single(file.read_text(encoding="utf-8"))))
-    parts += [picture(file.read_bytes(), f"{result['title']}: {file.stem}") for file in pngs]
-    for title, rows in (result.get("tables") or {"": result["rows"]}).items():
-        if rows:
-            caption = title or result["title"]
-            parts.append(_folded(title or "Figures", records(rows, caption), is_open=len(rows) <= MOST_LINES))
-    if stages := _stages(result["rows"]):
+    parts += [picture(file.read_bytes(), f"{result.title}: {file.stem}") for file in pngs]
+    for title, shown in result.shown.items():
+        if shown:
+            caption = title or result.title
+            parts.append(_folded(title or "Figures", records(shown, caption), is_open=len(shown) <= MOST_LINES))
+    if stages := _stages(result.rows):
         parts.append(_folded("Seconds of each stage, medians", records(stages, "Seconds of each stage")))
     parts.append(_folded("Measured with", table(_measured(result), "Measured with")))
     if about.get("methods"):
@@ -74,7 +73,7 @@ def _section(folder: Path, name: str, result: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _stages(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _stages(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The median of each stage, a line a method, stages in the order that they are run in."""
     timed: dict[str, list[dict[str, float]]] = {}
     for row in rows:
@@ -89,13 +88,15 @@ def _stages(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _measured(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Date, machine, versions, seeds; and what was not run for want of time."""
-    about = result.get("about", {})
+def _measured(result: Results) -> list[tuple[str, str]]:
+    """Provenance and seeds; and how many runs were left out because a method had spent its time."""
+    about, provenance = result.about, result.provenance
     told = {
-        "date": result.get("date"),
-        **result.get("setting", {}),
-        **about.get("peers", {}),
+        "date": provenance.date,
+        **provenance.versions,
+        **provenance.machine,
+        "code fingerprint": provenance.fingerprint,
+        "state": provenance.state,
         "seeds": ", ".join(map(str, about.get("seeds", []))),
         "seconds that a method may take": about.get("budget in seconds"),
         "runs not made": about.get("not run"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ from tests.support.browser import Browser, installed
 from tests.support.html_pages import Page
 
 from graphreg.bench.comparison import READING
-from graphreg.bench.report import MOST_LINES, write_report
-from graphreg.bench.tables import write_table
+from graphreg.bench.results_files import Results, write_results
+from graphreg.bench.results_report import MOST_LINES, write_report
 from graphreg.errors import FileError, InputError
+from graphreg.provenance import measured_now
 from graphreg.reports.charts import charts_side_by_side, line_chart
 
 STAGES = {"graphreg": {"judge": 0.3, "search": 0.1, "total": 0.5}, "icp": {"register": 0.7, "novel": 0.1, "total": 0.9}}
@@ -31,17 +31,14 @@ def folder(tmp_path: Path) -> Path:
         {"method": "graphreg", "dragon": 0.25, "paper: Dragon": None},
         {"method": "icp", "dragon": None, "paper: Dragon": 0.487},
     ]
-    about = {
-        "command": "graphreg bench noise --quick",
-        "peers": {"small_gicp": "1.0.1"},
-        "seeds": [0, 1, 2],
-        "not run": 7,
-        "methods": {"graphreg": {"k": 10, "voxel": None}},
-    }
+    about = {"seeds": [0, 1, 2], "not run": 7, "methods": {"graphreg": {"k": 10, "voxel": None}}}
+    provenance = measured_now("graphreg bench noise --quick", ("poses",), {"small_gicp": "1.0.1"})
     out = tmp_path / "results"
-    write_table(out, "noise", "Noise", ["it is <loud>", "ours is NOT first", *READING], runs, {"Errors": shown}, about)
-    write_table(out, "x84", "By the rule", ["first line"], [{"cloud": k, "recall": 0.5} for k in range(MOST_LINES + 1)])
-    write_table(out, "read_ply", "Reading", ["fast"], [{"PLY": "text", "ms": 5}])
+    lines = ["it is <loud>", "ours is NOT first", *READING]
+    write_results(out, "noise", Results("Noise", provenance, lines, runs, {"Errors": shown}, about))
+    rows = [{"cloud": k, "recall": 0.5} for k in range(MOST_LINES + 1)]
+    write_results(out, "x84", Results("By the rule", provenance, ["first line"], rows))
+    write_results(out, "read_ply", Results("Reading", provenance, ["fast"], [{"PLY": "text", "ms": 5}]))
     chart = line_chart({"graphreg": ([0, 1], [0, 1])}, "Chart", "x", "y")
     (out / "noise_error.svg").write_text(charts_side_by_side([chart, chart, chart], 2))
     (out / "noise.png").write_bytes(b"picture")
@@ -104,14 +101,6 @@ def test_long_tables_are_folded(folder: Path) -> None:
     assert "open" not in folds[0]
     folds = [attributes for tag, attributes in read(folder, ["noise"]).elements if tag == "details"]
     assert "open" in folds[0]
-
-
-def test_results_of_earlier_versions_are_shown_too(folder: Path) -> None:
-    """Those without date, settings and tables."""
-    result = json.loads((folder / "x84.json").read_text())
-    bare = {name: result[name] for name in ("title", "summary", "setting", "rows")}
-    (folder / "x84.json").write_text(json.dumps(bare))
-    assert read(folder, ["x84"]).texts["h1"] == ["By the rule"]
 
 
 def test_what_is_not_there_is_named_and_nothing_is_written(folder: Path) -> None:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from graphreg._version import __version__
 from graphreg.bench.comparison import READING
-from graphreg.bench.page import write_page
-from graphreg.bench.tables import write_table
+from graphreg.bench.results_files import Results, write_results
+from graphreg.bench.results_page import write_page
 from graphreg.errors import FileError, InputError
+from graphreg.provenance import measured_now
 
+CURRENT = measured_now("graphreg bench x84", ("poses",))
+UNKNOWN = replace(CURRENT, command="graphreg bench noise --quick", fingerprint=None)
+CHANGED = replace(CURRENT, fingerprint="0")
 ROWS = [{"method": "icp", "degrees": 0.25}, {"method": "cpd", "degrees": float("nan")}]
 
 
 def test_the_page_has_what_every_experiment_says(tmp_path: Path) -> None:
-    about = {"command": "graphreg bench noise --quick"}
-    write_table(tmp_path, "x84", "By the rule", ["first line"], ROWS)
-    write_table(
-        tmp_path,
-        "noise",
-        "Noise",
-        ["it is loud", "ours is NOT first", *READING],
-        ROWS,
-        {"Errors": ROWS, "More": ROWS},
-        about,
-    )
-    write_table(tmp_path, "read_ply", "Reading", ["fast"], ROWS)
+    lines = ["it is loud", "ours is NOT first", *READING]
+    tables = {"Errors": ROWS, "More": ROWS}
+    write_results(tmp_path, "x84", Results("By the rule", CURRENT, ["first line"], ROWS))
+    write_results(tmp_path, "noise", Results("Noise", UNKNOWN, lines, ROWS, tables))
+    write_results(tmp_path, "read_ply", Results("Reading", CHANGED, ["fast"], ROWS))
     (tmp_path / "noise_error.svg").write_text("<svg/>")
     (tmp_path / "noise.png").write_bytes(b"")
     text = write_page(tmp_path).read_text()
@@ -42,6 +41,10 @@ def test_the_page_has_what_every_experiment_says(tmp_path: Path) -> None:
     assert "(noise_error.svg)" in text
     assert "(noise.png)" in text
     assert "- [Reading](read_ply.md)" in text
+    day, code = CURRENT.date, CURRENT.fingerprint
+    assert f"| [x84](x84.md) | {day} | {__version__} | {code} | current |\n" in text
+    assert f"| [noise](noise.md) | {day} | {__version__} | - | stale: code unknown (measured before " in text
+    assert f"| [read_ply](read_ply.md) | {day} | {__version__} | 0 | stale: the code has changed since |\n" in text
     assert write_page(tmp_path).read_text() == text
 
 

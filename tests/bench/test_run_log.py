@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphreg.bench.runs import Log, run
+from graphreg.bench.run_log import Log, run
 from graphreg.errors import FileError
 
 SETTING = {"numpy": "1.0"}
