@@ -10,9 +10,28 @@ ROW = re.compile(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*) {2,}(\S.*)")
 Row = tuple[tuple[str, ...], str]
 
 
+SECTION = re.compile(r"^(?:Parameters|Attributes)\n-{3,}\n((?:.*\n?)*?)(?=^\w.*\n-{3,}$|\Z)", re.MULTILINE)
+FIELD = re.compile(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*)(?: : .*)?$")
+
+
 def rows(text: str) -> list[Row]:
-    """Of a docstring, the names that it describes and what it says of them; of several tables all rows."""
+    """The names that a docstring describes, and their descriptions: of numpy sections, and of rows of two columns."""
+    sections = SECTION.findall(inspect.cleandoc(text))
+    if sections:
+        return [row for section in sections for row in _fields(section)]
     return [row for part in _paragraphs(text) if ROW.match(part) for row in _rows(part)]
+
+
+def _fields(section: str) -> list[Row]:
+    """The fields of a numpy section: a line `name : type`, and its description, indented."""
+    found: list[Row] = []
+    for line in section.splitlines():
+        if field := FIELD.match(line):
+            found.append((tuple(field[1].split(", ")), ""))
+        elif line.strip() and found:
+            names, said = found.pop()
+            found.append((names, f"{said} {line.strip()}".strip()))
+    return found
 
 
 def as_markdown(text: str) -> str:

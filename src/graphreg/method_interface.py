@@ -100,6 +100,16 @@ class MethodSettings:
     def _require_overlap(self, *names: str) -> None:
         self._require("a share above 0 and up to 1", lambda value: 0 < value <= 1, *names)
 
+    def _require_flag(self, *names: str) -> None:
+        for name in names:
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise InputError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+
+    def _require_choice(self, name: str, *choices: str) -> None:
+        if getattr(self, name) not in choices:
+            expected = " or ".join(repr(choice) for choice in choices)
+            raise InputError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
+
 
 SettingsIn = TypeVar("SettingsIn", bound=MethodSettings, contravariant=True)
 Settings = TypeVar("Settings", bound=MethodSettings, covariant=True)

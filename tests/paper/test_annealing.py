@@ -1,4 +1,4 @@
-"""Annealing against Algorithm 1 of the paper, written down line by line."""
+"""Annealing against Algorithm 1 of the paper, transcribed line by line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.strategies import seeds
 
-from graphreg.paper.annealing import Annealing, accept_or_reject, cool_adaptively, cool_steadily, lam_rate
+from graphreg.paper.annealing import AnnealingState, accept_or_reject, cool_adaptively, cool_geometrically, lam_rate
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -52,7 +52,7 @@ def algorithm_1(
 
 
 def make_energies(seed: int, count: int, roughness: float) -> list[float]:
-    """A walk that falls in the long run, with steps of which some are no change at all."""
+    """A random walk that falls on average; some of its steps are zero."""
     rng = np.random.default_rng(seed)
     changes = rng.normal(-0.1, 1, count) * roughness * 10 ** rng.uniform(-3, 1, count)
     changes[rng.random(count) < 0.05] = 0
@@ -63,7 +63,7 @@ def make_energies(seed: int, count: int, roughness: float) -> list[float]:
 @given(seeds, st.integers(2, 400), st.sampled_from([1e-3, 0.1, 1.0, 30.0]), betas, rates)
 def test_each_step_is_algorithm_1(seed: int, count: int, roughness: float, beta: float, rate: float) -> None:
     energies = make_energies(seed, count, roughness)
-    state = Annealing(accept_rate=rate)
+    state = AnnealingState(accept_rate=rate)
     temperature, accept_rate = state.temperature, state.accept_rate
     ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
     for k in range(1, count):
@@ -80,27 +80,29 @@ def test_each_step_is_algorithm_1(seed: int, count: int, roughness: float, beta:
 
 
 @given(st.floats(-1e6, -1e-300), temperatures, rates, seeds)
-def test_a_lower_energy_is_accepted_without_chance(change: float, temperature: float, rate: float, seed: int) -> None:
+def test_a_lower_energy_is_accepted_without_a_random_number(
+    change: float, temperature: float, rate: float, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
-    state = accept_or_reject(Annealing(temperature, rate), change, rng)
+    state = accept_or_reject(AnnealingState(temperature, rate), change, rng)
     assert not state.rejected
     assert rng.bit_generator.state == np.random.default_rng(seed).bit_generator.state
 
 
 @given(st.floats(0, 1e6), temperatures, rates, seeds)
-def test_a_higher_energy_takes_one_chance(change: float, temperature: float, rate: float, seed: int) -> None:
+def test_a_higher_energy_takes_one_random_number(change: float, temperature: float, rate: float, seed: int) -> None:
     rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
-    state = accept_or_reject(Annealing(temperature, rate), change, rng)
+    state = accept_or_reject(AnnealingState(temperature, rate), change, rng)
     assert state.rejected == (same.random() >= np.exp(-change / temperature))
     assert rng.bit_generator.state == same.bit_generator.state
 
 
 @given(st.floats(0.01, 4), st.sampled_from([1e-3, 1.0, 50.0]))
 @settings(max_examples=10)
-def test_the_share_accepted_is_boltzmanns(ratio: float, temperature: float) -> None:
+def test_the_acceptance_rate_is_the_boltzmann_factor(ratio: float, temperature: float) -> None:
     count, expected = 4000, math.exp(-ratio)
     rng = np.random.default_rng(1)
-    start = Annealing(temperature)
+    start = AnnealingState(temperature)
     accepted = sum(not accept_or_reject(start, ratio * temperature, rng).rejected for _ in range(count))
     # five standard deviations of a binomial
     assert abs(accepted / count - expected) < 5 * math.sqrt(expected * (1 - expected) / count)
@@ -108,31 +110,31 @@ def test_the_share_accepted_is_boltzmanns(ratio: float, temperature: float) -> N
 
 def test_no_change_is_always_accepted() -> None:
     rng = np.random.default_rng(0)
-    assert not any(accept_or_reject(Annealing(t), 0.0, rng).rejected for t in (1e-9, 1.0, 1e9) for _ in range(100))
+    assert not any(accept_or_reject(AnnealingState(t), 0.0, rng).rejected for t in (1e-9, 1.0, 1e9) for _ in range(100))
 
 
 @given(rates, temperatures, st.floats(-10, 10), seeds, st.booleans())
-def test_the_accept_rate_forgets_a_five_hundredth(
+def test_the_accept_rate_is_a_moving_average_over_500_steps(
     rate: float, temperature: float, change: float, seed: int, before: bool
 ) -> None:
-    old = Annealing(temperature, rate, before)
+    old = AnnealingState(temperature, rate, before)
     new = accept_or_reject(old, change, np.random.default_rng(seed))
     assert new.accept_rate - rate == pytest.approx((float(not new.rejected) - rate) / 500, rel=0, abs=3 * EPS)
     assert 0 <= new.accept_rate <= 1
     assert new.temperature == temperature
-    assert old == Annealing(temperature, rate, before)
+    assert old == AnnealingState(temperature, rate, before)
 
 
 @given(rates, st.integers(0, 3000))
 def test_the_accept_rate_approaches_1_when_all_is_accepted(rate: float, steps: int) -> None:
     rng = np.random.default_rng(0)
-    state = Annealing(accept_rate=rate)
+    state = AnnealingState(accept_rate=rate)
     for _ in range(steps):
         state = accept_or_reject(state, -1.0, rng)
     assert 1 - state.accept_rate == pytest.approx((1 - rate) * (499 / 500) ** steps, rel=0, abs=3 * EPS * (steps + 1))
 
 
-def test_lams_schedule_joins_up() -> None:
+def test_lams_schedule_at_its_joints() -> None:
     for joint, step in ((0.15, 0.56 / 560), (0.65, 0.0)):
         below, above = lam_rate(math.nextafter(joint, 0)), lam_rate(joint)
         assert above == pytest.approx(0.44, rel=4 * EPS)
@@ -149,38 +151,38 @@ def test_lams_schedule_never_rises(early: float, late: float) -> None:
 
 
 @given(st.floats(0.15, 0.65, exclude_max=True))
-def test_lams_schedule_rests_in_the_middle(progress: float) -> None:
+def test_lams_schedule_is_constant_in_the_middle(progress: float) -> None:
     assert lam_rate(progress) == 0.44
 
 
 @given(temperatures, rates, st.booleans(), st.floats(0, 1), betas)
-def test_the_temperature_changes_by_beta_one_way_or_the_other(
+def test_the_temperature_is_multiplied_or_divided_by_beta(
     temperature: float, rate: float, rejected: bool, progress: float, beta: float
 ) -> None:
-    state = Annealing(temperature, rate, rejected)
+    state = AnnealingState(temperature, rate, rejected)
     cooled = cool_adaptively(state, progress, beta)
     factor = beta if rate > lam_rate(progress) else 1 / beta
-    assert cooled == Annealing(temperature * factor, rate, rejected)
+    assert cooled == AnnealingState(temperature * factor, rate, rejected)
     assert (cooled.temperature < temperature) == (rate > lam_rate(progress))
-    assert cool_steadily(state, beta) == Annealing(temperature * beta, rate, rejected)
+    assert cool_geometrically(state, beta) == AnnealingState(temperature * beta, rate, rejected)
 
 
-def test_as_many_as_asked_for_are_too_few_to_cool() -> None:
-    assert cool_adaptively(Annealing(1.0, 0.44), 0.4, 0.8).temperature == 1 / 0.8
-    assert cool_adaptively(Annealing(1.0, math.nextafter(0.44, 1)), 0.4, 0.8).temperature == 0.8
+def test_an_accept_rate_equal_to_lams_does_not_cool() -> None:
+    assert cool_adaptively(AnnealingState(1.0, 0.44), 0.4, 0.8).temperature == 1 / 0.8
+    assert cool_adaptively(AnnealingState(1.0, math.nextafter(0.44, 1)), 0.4, 0.8).temperature == 0.8
 
 
 @given(betas, st.floats(1e-9, 0.5))
-def test_plain_annealing_ends_when_it_should(beta: float, epsilon: float) -> None:
+def test_geometric_cooling_takes_log_epsilon_over_log_beta_steps(beta: float, epsilon: float) -> None:
     exact = math.log(epsilon) / math.log(beta)
     assume(abs(exact - round(exact)) > 1e-9)
-    state, steps = Annealing(), 0
+    state, steps = AnnealingState(), 0
     while state.temperature > epsilon:
-        state = cool_steadily(state, beta)
+        state = cool_geometrically(state, beta)
         steps += 1
     assert steps == math.ceil(exact)
     assert state.temperature == pytest.approx(beta**steps, rel=EPS * (steps + 2))
 
 
-def test_annealing_starts_as_the_paper_does() -> None:
-    assert Annealing() == Annealing(temperature=1.0, accept_rate=0.5, rejected=False)
+def test_the_initial_state_is_that_of_the_paper() -> None:
+    assert AnnealingState() == AnnealingState(temperature=1.0, accept_rate=0.5, rejected=False)

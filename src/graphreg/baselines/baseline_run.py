@@ -53,7 +53,7 @@ class BaselineRun:
         self._began = time.perf_counter()
         longest = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
         if not longest > 0:
-            raise InputError("source, target: all points lie in one place")
+            raise InputError("source, target: all points coincide")
         self.voxel = longest / cells if voxel is None else voxel
         if self.voxel == 0:
             # Where most points are there twice, nothing is known of their spacing.

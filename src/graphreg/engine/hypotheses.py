@@ -12,7 +12,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats, extent
 from graphreg.engine.descriptors import Correspondences, Descriptors, mutual_correspondences
 from graphreg.engine.surfels import Surfels
-from graphreg.paper.forces import Law, Particles, pull
+from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose, transform
 
 # Lengths in coarse cells. Two matches agree if their distances do within this.
@@ -111,8 +111,8 @@ def coulomb_proposals(source: Surfels, target: Surfels, threads: int = 1) -> Flo
         motion = pose(turn, y.mean(axis=0) - turn @ x.mean(axis=0))
         for softening in np.geomspace(*SOFTENING, STEPS) * size:
             body = Particles(transform(motion, x), np.ones(len(x)), np.empty((len(x), 0)))
-            felt = pull(body, field, Law.INVERSE_SQUARE, float(softening), threads)
-            motion = fit_rigid_transform(body.points, felt.resting_points(body.points), felt.weights) @ motion
+            pairs = pair_forces(body, field, ForceLaw.INVERSE_SQUARE, float(softening), threads)
+            motion = fit_rigid_transform(body.points, pairs.weighted_means(body.points), pairs.weights) @ motion
         found.append(motion)
     return np.array(found)
 
