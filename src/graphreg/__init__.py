@@ -13,7 +13,8 @@ from graphreg.files import formats, read, read_cloud, write
 from graphreg.files.pose_files import read_poses, write_poses
 from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
-from graphreg.multiscan.odometry import Odometry, Trajectory, sequence
+from graphreg.multiscan.odometry import Odometry, sequence
+from graphreg.multiscan.trajectory import Trajectory
 from graphreg.registration import Result, methods, prepare, register
 from graphreg.reports.registration_page import report
 from graphreg.voxels import voxel_downsample

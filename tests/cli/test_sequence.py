@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.walks import NOISE, from_first, poses, walk
+from tests.support.walks import NOISE, in_first_frame, walk_frames, walk_poses
 
 import graphreg
 from graphreg.metrics import angular_error, translation_error
@@ -27,9 +27,9 @@ def sequence_command(*arguments: object, cwd: Path) -> subprocess.CompletedProce
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("drive")
     (path / "frames").mkdir()
-    for number, points in enumerate(walk(COUNT)):
+    for number, points in enumerate(walk_frames(COUNT)):
         graphreg.write(path / "frames" / f"f{number + 8}.ply", points)
-    graphreg.write_poses(path / "truth.kitti", poses(COUNT))
+    graphreg.write_poses(path / "truth.kitti", walk_poses(COUNT))
     return path
 
 
@@ -40,7 +40,7 @@ def test_poses_map_and_page_are_written(folder: Path) -> None:
     assert f"frames: {COUNT}, all registered" in done.stdout
     assert "relative pose error: " in done.stdout
     found = graphreg.read_poses(folder / "poses.tum")
-    for here, there in zip(found, from_first(poses(COUNT)), strict=True):
+    for here, there in zip(found, in_first_frame(walk_poses(COUNT)), strict=True):
         assert angular_error(here, there) < 0.2
         assert translation_error(here, there) < 4 * NOISE
     assert len(graphreg.read(folder / "map.ply")) > 1000
@@ -73,11 +73,11 @@ def test_a_frame_that_cannot_be_read_is_told_and_the_rest_is_done(folder: Path, 
 
 def test_a_kitti_sequence_has_its_own_truth_and_times(tmp_path: Path) -> None:
     (tmp_path / "velodyne").mkdir()
-    for number, points in enumerate(walk(4)):
+    for number, points in enumerate(walk_frames(4)):
         graphreg.write(tmp_path / "velodyne" / f"{number:06d}.bin", points)
     to_camera = np.array([[0.0, -1, 0, 0.1], [0, 0, -1, 0.2], [1, 0, 0, 0.3], [0, 0, 0, 1]])
     (tmp_path / "calib.txt").write_text("Tr: " + " ".join(map(str, to_camera[:3].ravel())) + "\n")
-    cameras = [to_camera @ at @ inverse(to_camera) for at in from_first(poses(4))]
+    cameras = [to_camera @ at @ inverse(to_camera) for at in in_first_frame(walk_poses(4))]
     graphreg.write_poses(tmp_path / "poses.txt", cameras, format="kitti")
     (tmp_path / "times.txt").write_text("0.0\n0.5\n1.0\n1.5\n")
     done = sequence_command(".", "--every", 2, "-o", "out.tum", "--json", cwd=tmp_path)
@@ -112,7 +112,7 @@ def test_files_of_another_format_and_a_map_of_nothing_are_told(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_used_is_told(folder: Path, arguments: tuple[str, ...], said: str) -> None:
-    graphreg.write_poses(folder / "short.kitti", poses(2))
+    graphreg.write_poses(folder / "short.kitti", walk_poses(2))
     (folder / "empty").mkdir(exist_ok=True)
     done = sequence_command(*arguments, cwd=folder)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""sequence(): the way of a sensor, and what becomes of frames that cannot be registered."""
+"""LiDAR odometry: accurate trajectories, frames that cannot be registered, memory, and bad input."""
 
 from __future__ import annotations
 
@@ -10,107 +10,101 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
-from tests.support.walks import NOISE, frame, from_first, place, poses, walk
+from tests.support.walks import NOISE, frame_at, in_first_frame, scene_points, walk_frames, walk_poses
 
-import graphreg
-from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
-from graphreg.files.folders import frame_files
 from graphreg.metrics import angular_error, translation_error
-from graphreg.multiscan.odometry import FrameResult, Odometry, Trajectory, relative_transforms, sequence
-from graphreg.poses import inverse, pose, rotation_from_vector
+from graphreg.multiscan.maps import LocalMap, MapParameters
+from graphreg.multiscan.odometry import Odometry, sequence
+from graphreg.multiscan.trajectory import FrameResult, Trajectory, relative_transforms
+from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 COUNT = 10
-# A pose stands on thousands of points: it is known better than any of them.
+# A pose is estimated from thousands of points, so its error is below the noise of one.
 DEGREES, METRES = 0.1, 2 * NOISE
 
 
 @pytest.fixture(scope="module")
 def frames() -> list[np.ndarray]:
-    return walk(COUNT)
+    return walk_frames(COUNT)
 
 
 @pytest.fixture(scope="module")
 def truth() -> np.ndarray:
-    return from_first(poses(COUNT))
+    return in_first_frame(walk_poses(COUNT))
 
 
 @pytest.fixture(scope="module")
-def found(frames: list[np.ndarray]) -> Trajectory:
+def trajectory(frames: list[np.ndarray]) -> Trajectory:
     return sequence(frames, keep_map=True)
 
 
-def assert_same_way(poses: Any, truth: Any, steps: int = 1) -> None:
+def assert_same_poses(poses: Any, truth: Any, steps: int = 1) -> None:
+    """Within the error of this many registrations."""
     for here, there in zip(poses, truth, strict=True):
         assert angular_error(here, there) < steps * DEGREES
         assert translation_error(here, there) < steps * METRES
 
 
-def test_the_way_is_found(found: Trajectory, truth: np.ndarray) -> None:
-    assert found.success
-    assert np.array_equal(found.poses[0], np.eye(4))
-    assert_same_way(found.poses, truth, steps=2)
-    assert [step.number for step in found.steps] == list(range(COUNT))
-    assert all(step.target == "map" and not step.global_search for step in found.steps[1:])
+def test_the_trajectory_is_estimated(trajectory: Trajectory, truth: np.ndarray) -> None:
+    assert trajectory.success
+    assert np.array_equal(trajectory.poses[0], np.eye(4))
+    assert_same_poses(trajectory.poses, truth, steps=2)
+    assert [step.number for step in trajectory.steps] == list(range(COUNT))
+    assert all(step.target == "map" and not step.global_search for step in trajectory.steps[1:])
 
 
-def test_pairs_lay_each_frame_on_the_one_before(frames: list[np.ndarray], truth: np.ndarray) -> None:
-    paired = sequence(frames, mode="pairs")
-    assert paired.success
-    assert all(
-        step.target == "previous frame" and step.global_search and not step.keyframe for step in paired.steps[1:]
-    )
-    assert_same_way(relative_transforms(paired.poses), relative_transforms(truth))
+def test_pairs_register_each_frame_to_the_previous_one(frames: list[np.ndarray], truth: np.ndarray) -> None:
+    result = sequence(frames, mode="pairs")
+    assert result.success
+    attempts = {(step.target, step.global_search, step.keyframe) for step in result.steps[1:]}
+    assert attempts == {("previous frame", True, False)}
+    assert_same_poses(relative_transforms(result.poses), relative_transforms(truth))
 
 
-def test_any_number_of_threads_and_one_by_one_give_the_same_bits(frames: list[np.ndarray], found: Trajectory) -> None:
+def test_the_same_bits_for_any_number_of_threads_and_one_by_one(
+    frames: list[np.ndarray], trajectory: Trajectory
+) -> None:
     odometry = Odometry(threads=1)
-    assert np.array_equal([odometry.add(frame).pose for frame in frames], found.poses)
-    assert np.array_equal(sequence(frames, threads=3).poses, found.poses)
+    assert np.array_equal([odometry.add(frame).pose for frame in frames], trajectory.poses)
+    assert np.array_equal(sequence(frames, threads=3).poses, trajectory.poses)
 
 
-def test_no_frame_is_asked_for_in_vain(frames: list[np.ndarray]) -> None:
-    coming = iter(frames)
-    sequence(coming, every=3, limit=2)
-    assert len(list(coming)) == COUNT - 4
+def test_no_frame_is_taken_that_is_not_used(frames: list[np.ndarray]) -> None:
+    remaining = iter(frames)
+    sequence(remaining, every=3, limit=2)
+    assert len(list(remaining)) == COUNT - 4
 
 
-def test_frames_are_asked_for_one_by_one_and_let_go() -> None:
-    held: list[weakref.ref[Any]] = []
+def test_frames_are_taken_one_by_one_and_released() -> None:
+    taken: list[weakref.ref[Any]] = []
 
-    def coming() -> Iterator[np.ndarray]:
-        for k, at in enumerate(poses(6)):
-            points = frame(at, k)
-            held.append(weakref.ref(points))
+    def frames() -> Iterator[np.ndarray]:
+        for k, T_world_frame in enumerate(walk_poses(6)):
+            points = frame_at(T_world_frame, k)
+            taken.append(weakref.ref(points))
             yield points
 
     def watch(step: FrameResult) -> None:
-        assert len(held) == step.number + 1
-        # The one that was just added, and no other.
-        assert sum(frame() is not None for frame in held) <= 2
+        assert len(taken) == step.number + 1
+        # The generator and the caller may still refer to the last one.
+        assert sum(frame() is not None for frame in taken) <= 2
 
-    assert sequence(coming(), callback=watch).success
+    assert sequence(frames(), callback=watch).success
 
 
-def test_the_local_map_stays_small(
-    frames: list[np.ndarray], truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A frame that lies on it by less than the best one so far goes into it.
-    monkeypatch.setattr("graphreg.multiscan.odometry.WORN", 1.0)
-    monkeypatch.setattr("graphreg.multiscan.odometry.PLACES", 2)
+def test_poses_stay_accurate_when_the_local_map_is_renewed_often(frames: list[np.ndarray], truth: np.ndarray) -> None:
     odometry = Odometry()
+    odometry._map = LocalMap(parameters=MapParameters(keyframes=2, overlap_ratio=1.0))
     steps = [odometry.add(frame) for frame in frames]
     assert sum(step.keyframe for step in steps) > 2
-    assert len(odometry._places) == 2
-    assert odometry._map is not None
-    assert len(odometry._map[0]) <= EngineSettings.points
-    assert_same_way([step.pose for step in steps], truth, steps=COUNT)
+    assert_same_poses([step.pose for step in steps], truth, steps=COUNT)
 
 
-def test_a_sensor_that_stands_still_leaves_the_map_alone() -> None:
-    still = sequence([frame(poses(1)[0], k) for k in range(6)])
+def test_a_sensor_that_stands_still_adds_no_keyframes() -> None:
+    still = sequence([frame_at(walk_poses(1)[0], k) for k in range(6)])
     assert [step.keyframe for step in still.steps] == [True] + 5 * [False]
-    assert_same_way(still.poses, [np.eye(4)] * 6)
+    assert_same_poses(still.poses, [np.eye(4)] * 6)
 
 
 def test_every_nth_up_to_a_limit_and_the_callback_can_stop(frames: list[np.ndarray]) -> None:
@@ -123,67 +117,65 @@ def test_every_nth_up_to_a_limit_and_the_callback_can_stop(frames: list[np.ndarr
     "bad", [np.empty((0, 3)), np.full((50, 3), np.nan), np.ones((500, 3)), np.zeros((9, 2)), "no/such/file.ply", None]
 )
 @pytest.mark.parametrize("mode", ["map", "pairs"])
-def test_what_is_no_frame_is_told_and_gone_on_without(
+def test_a_frame_that_cannot_be_used_is_reported_and_skipped(
     frames: list[np.ndarray], truth: np.ndarray, mode: str, bad: Any
 ) -> None:
-    mixed = sequence([*frames[:3], bad, *frames[4:6]], mode=mode)
-    assert [step.success for step in mixed.steps] == [True, True, True, False, True, True]
-    lost = mixed.steps[3]
+    result = sequence([*frames[:3], bad, *frames[4:6]], mode=mode)
+    assert [step.success for step in result.steps] == [True, True, True, False, True, True]
+    lost = result.steps[3]
     assert lost.reason.startswith("not registered: ")
     assert not lost.keyframe
-    # As if it had gone on as before.
-    assert np.allclose(lost.pose, mixed.poses[2] @ inverse(mixed.poses[1]) @ mixed.poses[2])
-    assert_same_way(mixed.poses[[0, 1, 2, 4, 5]], truth[[0, 1, 2, 4, 5]], steps=2)
+    # The constant-velocity prediction.
+    assert np.allclose(lost.pose, result.poses[2] @ inverse(result.poses[1]) @ result.poses[2])
+    assert_same_poses(result.poses[[0, 1, 2, 4, 5]], truth[[0, 1, 2, 4, 5]], steps=2)
 
 
 @pytest.mark.parametrize("mode", ["map", "pairs"])
 @pytest.mark.parametrize("bad", [np.empty((0, 3)), np.ones((500, 3))])
-def test_a_first_frame_that_is_none_leaves_the_place_to_the_next(
+def test_if_the_first_frame_cannot_be_used_the_second_is_the_reference(
     frames: list[np.ndarray], mode: str, bad: np.ndarray
 ) -> None:
-    late = sequence([bad, *frames[:3]], mode=mode)
-    assert [step.success for step in late.steps] == [False, True, True, True]
-    assert_same_way(late.poses[1:], from_first(poses(3)), steps=2)
+    result = sequence([bad, *frames[:3]], mode=mode)
+    assert [step.success for step in result.steps] == [False, True, True, True]
+    assert_same_poses(result.poses[1:], in_first_frame(walk_poses(3)), steps=2)
 
 
-def test_a_frame_of_another_place_keeps_the_guess(frames: list[np.ndarray], truth: np.ndarray) -> None:
-    strange = frame(np.eye(4), 0, "facade")
-    mixed = sequence([*frames[:3], strange, *frames[4:7]])
-    assert [step.success for step in mixed.steps] == [True, True, True, False, True, True, True]
-    assert np.allclose(mixed.poses[3], mixed.poses[2] @ inverse(mixed.poses[1]) @ mixed.poses[2])
-    # The map is still there.
-    assert_same_way(mixed.poses[4:], truth[4:7], steps=2)
+def test_a_frame_of_another_scene_keeps_the_predicted_pose(frames: list[np.ndarray], truth: np.ndarray) -> None:
+    foreign = frame_at(np.eye(4), 0, "facade")
+    result = sequence([*frames[:3], foreign, *frames[4:7]])
+    assert [step.success for step in result.steps] == [True, True, True, False, True, True, True]
+    assert np.allclose(result.poses[3], result.poses[2] @ inverse(result.poses[1]) @ result.poses[2])
+    # The local map is unchanged.
+    assert_same_poses(result.poses[4:], truth[4:7], steps=2)
 
 
-def test_a_sensor_that_was_carried_off_is_searched_for(frames: list[np.ndarray]) -> None:
-    far = poses(1)[0] @ pose(rotation_from_vector([0.1, 0.1, 2.5]), [0.5, -0.4, 0.1])
-    jumped = sequence([*frames[:3], frame(far, 50)])
-    assert jumped.success
-    assert jumped.steps[3].global_search
-    assert_same_way(jumped.poses[3:], [inverse(poses(1)[0]) @ far])
+def test_a_jump_of_the_sensor_is_found_by_global_search(frames: list[np.ndarray]) -> None:
+    far = walk_poses(1)[0] @ pose(rotation_from_vector([0.1, 0.1, 2.5]), [0.5, -0.4, 0.1])
+    result = sequence([*frames[:3], frame_at(far, 50)])
+    assert result.success
+    assert result.steps[3].global_search
+    assert_same_poses(result.poses[3:], [inverse(walk_poses(1)[0]) @ far])
 
 
-def test_after_a_gap_the_way_goes_on_from_a_guess() -> None:
-    """From one place to another between two frames: how they lie to each other, nobody can tell."""
-    there = [frame(at, k, "facade") for k, at in enumerate(poses(4))]
-    parted = sequence([*walk(3), *there])
-    assert [step.success for step in parted.steps] == [True, True, True, False, True, True, True]
-    assert parted.steps[4].target == "previous frame"
-    assert parted.steps[4].keyframe
-    # The facade is large, and its points lie far apart.
-    for here, there in zip(
-        relative_transforms(parted.poses)[3:], relative_transforms(from_first(poses(4))), strict=True
-    ):
-        assert translation_error(here, there) < parted.steps[4].voxel / 10
+def test_after_a_change_of_scene_the_trajectory_continues_from_the_prediction() -> None:
+    """The transform between the scenes cannot be estimated; within the second one poses are right."""
+    second_scene = [frame_at(T_world_frame, k, "facade") for k, T_world_frame in enumerate(walk_poses(4))]
+    result = sequence([*walk_frames(3), *second_scene])
+    assert [step.success for step in result.steps] == [True, True, True, False, True, True, True]
+    assert result.steps[4].target == "previous frame"
+    assert result.steps[4].keyframe
+    # The facade is large, and its points are far apart.
+    truth = relative_transforms(in_first_frame(walk_poses(4)))
+    for here, there in zip(relative_transforms(result.poses)[3:], truth, strict=True):
+        assert translation_error(here, there) < result.steps[4].voxel / 10
 
 
-def test_the_whole_map_lies_on_what_was_scanned(found: Trajectory) -> None:
-    assert found.map is not None
-    assert 1000 < len(found.map) < COUNT * 6000
-    in_room = found.map @ poses(1)[0][:3, :3].T + poses(1)[0][:3, 3]
-    apart = cKDTree(place()).query(in_room)[0]
-    assert np.median(apart) < found.steps[1].voxel
-    assert sequence(walk(2)).map is None
+def test_the_global_map_coincides_with_the_scene(trajectory: Trajectory) -> None:
+    assert trajectory.map is not None
+    assert 1000 < len(trajectory.map) < COUNT * 6000
+    distance = cKDTree(scene_points()).query(transform(walk_poses(1)[0], trajectory.map))[0]
+    assert np.median(distance) < trajectory.steps[1].voxel
+    assert sequence(walk_frames(2)).map is None
 
 
 def test_no_frames_are_no_success() -> None:
@@ -195,10 +187,10 @@ def test_no_frames_are_no_success() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frames", "settings", "said"),
+    ("frames", "settings", "message"),
     [
-        (np.zeros((5, 3)), {}, "frames: expected one cloud after the other, got an array of shape"),
-        (3, {}, "frames: expected a folder or clouds to go through, got int"),
+        (np.zeros((5, 3)), {}, "frames: expected a folder or several clouds, got one array of shape"),
+        (3, {}, "frames: expected a folder or several clouds, got int"),
         ("no/such/folder", {}, "folder: no/such/folder is no folder"),
         ([], {"every": 0}, "every: expected a whole number from 1 on, got 0"),
         ([], {"limit": 2.5}, "limit: expected a whole number from 1 on, got 2.5"),
@@ -207,24 +199,12 @@ def test_no_frames_are_no_success() -> None:
         ([], {"threads": 0}, "threads: "),
     ],
 )
-def test_what_cannot_be_used_is_told(frames: Any, settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_input_is_named(frames: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         sequence(frames, **settings)
 
 
-def test_a_folder_is_read_in_the_order_of_numbers(tmp_path: Path, frames: list[np.ndarray]) -> None:
-    for number in (10, 9, 100):
-        graphreg.write(tmp_path / f"scan{number}.ply", frames[0][:50])
-    (tmp_path / "poses.txt").write_text("1 2 3\n")
-    assert [path.name for path in frame_files(tmp_path)] == ["scan9.ply", "scan10.ply", "scan100.ply"]
-    (tmp_path / "velodyne").mkdir()
-    with pytest.raises(InputError, match="holds no frames; point clouds are .ply"):
-        frame_files(tmp_path)
-    graphreg.write(tmp_path / "velodyne" / "000000.bin", frames[0])
-    assert [path.name for path in frame_files(tmp_path)] == ["000000.bin"]
-
-
-def test_files_in_between_are_not_read(tmp_path: Path, frames: list[np.ndarray], found: Trajectory) -> None:
+def test_files_that_are_skipped_are_not_read(tmp_path: Path, frames: list[np.ndarray]) -> None:
     for number in range(3):
         np.save(tmp_path / f"{number}.npy", frames[number])
     (tmp_path / "1.npy").write_bytes(b"no array")

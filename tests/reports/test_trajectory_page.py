@@ -11,7 +11,7 @@ import pytest
 from tests.support.browser import Browser, installed
 
 from graphreg.errors import InputError
-from graphreg.multiscan.odometry import FrameResult, Trajectory
+from graphreg.multiscan.trajectory import FrameResult, Trajectory
 from graphreg.poses import pose
 from graphreg.reports import trajectory
 from graphreg.reports.trajectory_page import FOUND, GUESSED, TRUE, trajectory_report

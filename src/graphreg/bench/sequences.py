@@ -24,7 +24,8 @@ from graphreg.bench.pairs import KNOWN_TO
 from graphreg.clouds import Floats
 from graphreg.datasets import kitti, synthetic
 from graphreg.metrics import segment_errors, sequence_errors
-from graphreg.multiscan.odometry import MODES, Odometry, relative_transforms
+from graphreg.multiscan.odometry import MODES, Odometry
+from graphreg.multiscan.trajectory import relative_transforms
 from graphreg.poses import inverse
 from graphreg.reports.charts import charts_side_by_side, line_chart
 from graphreg.threads import thread_count

@@ -11,7 +11,7 @@ from graphreg.cli.console import Quiet, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats
-    from graphreg.multiscan.odometry import FrameResult, Trajectory
+    from graphreg.multiscan.trajectory import FrameResult, Trajectory
 
 # Frames that could not be registered are told one by one, up to so many.
 MOST_TOLD = 10
@@ -67,8 +67,8 @@ def sequence(
     from graphreg.cli.progress import each, working
     from graphreg.clouds import as_cloud
     from graphreg.files.folders import frame_files
-    from graphreg.multiscan.odometry import Trajectory
     from graphreg.multiscan.odometry import sequence as find
+    from graphreg.multiscan.trajectory import Trajectory
     from graphreg.reports.trajectory_page import trajectory_report
 
     check_outputs(pose=out, cloud=map_file, page=report)
@@ -184,7 +184,7 @@ def _errors(poses: Floats, truth: Floats) -> dict[str, Any] | None:
     from dataclasses import asdict
 
     from graphreg.metrics import segment_errors, sequence_errors
-    from graphreg.multiscan.odometry import relative_transforms
+    from graphreg.multiscan.trajectory import relative_transforms
 
     if len(poses) < 2:
         return None

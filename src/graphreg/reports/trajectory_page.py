@@ -20,7 +20,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.metrics import segment_errors, sequence_errors
-from graphreg.multiscan.odometry import FrameResult, Trajectory, relative_transforms
+from graphreg.multiscan.trajectory import FrameResult, Trajectory, relative_transforms
 from graphreg.poses import as_poses, inverse
 from graphreg.reports.display_clouds import LEAST_POINTS, Sample, sample_of, standpoint
 from graphreg.reports.page_payload import LEVELS, encoded, levels, quantised

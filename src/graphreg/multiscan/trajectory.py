@@ -1,0 +1,99 @@
+"""The result of LiDAR odometry: the pose of each frame, with its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.poses import inverse
+
+
+@dataclass(frozen=True, eq=False)
+class FrameResult:
+    """Result of one frame.
+
+    Attributes
+    ----------
+    pose : (4, 4) ndarray
+        x_first = P x_frame. Without success, the constant-velocity prediction.
+    success, confidence, reason : bool, float, str
+        The verdict, as in `Result`.
+    overlap : float
+        Share of the frame that overlaps the target.
+    target : str
+        What the frame was registered to: "map" (the local map) or "previous frame"; "" for the first frame, and for a
+        frame that could not be used.
+    global_search : bool
+        Whether it was registered from any pose, without a prediction.
+    keyframe : bool
+        Whether it was added to the local map.
+    voxel : float
+        Fine voxel size that was used; NaN for a frame that could not be used.
+    number : int
+        Of the frame in the input: with every=2 they are 0, 2, 4, ...
+    name : str
+        Of its file, or its number.
+    points : int
+        Number of points of the frame.
+    seconds : float
+        Run time without reading the file.
+    """
+
+    pose: Floats
+    success: bool
+    confidence: float
+    reason: str
+    overlap: float = 0.0
+    target: str = ""
+    global_search: bool = False
+    keyframe: bool = False
+    voxel: float = float("nan")
+    number: int = 0
+    name: str = ""
+    points: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Result of `sequence`.
+
+    Attributes
+    ----------
+    steps : tuple of FrameResult
+        One for each frame.
+    map : (M, 3) ndarray or None
+        Points of the global map, in the frame of the first scan; None unless keep_map=True.
+    """
+
+    steps: tuple[FrameResult, ...]
+    map: Floats | None = None
+
+    @property
+    def poses(self) -> Floats:
+        """(N, 4, 4): x_first = P x_frame."""
+        return np.array([step.pose for step in self.steps]).reshape(-1, 4, 4)
+
+    @property
+    def success(self) -> bool:
+        """Whether there is at least one frame, and all were registered."""
+        return bool(self.steps) and all(step.success for step in self.steps)
+
+
+def relative_transforms(poses: Floats) -> list[Floats]:
+    """Relative transforms between consecutive poses.
+
+    Parameters
+    ----------
+    poses : (N, 4, 4) ndarray
+        x_world = P x_frame.
+
+    Returns
+    -------
+    list of (4, 4) ndarray
+        N - 1 of them: x_k = T x_(k+1).
+    """
+    return [inverse(here) @ there for here, there in pairwise(poses)]
