@@ -2,7 +2,7 @@
 
 pip install '.[peers]' scikit-learn transforms3d matplotlib six
 pip install --no-deps probreg  # it asks for open3d, which has the same files as open3d-cpu
-GRAPHREG_DATA=/path/to/scans python benchmarks/rivals.py --out docs/results
+GRAPHREG_DATA=/path/to/scans python benchmarks/baselines.py --out docs/results
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def table_beside_open3d(data: Path, entries: list[dict[str, Any]], out: Path) ->
         f"{THREADS} threads, in turns, medians of {ROUNDS}; a ratio under 1 is in our favour",
     ]
     provenance = measured_now(script_command(), BASELINE_METHODS, versions_of_modules("open3d"))
-    return write_results(out, "rivals", Results("ICP and FGR beside Open3D", provenance, note, rows))
+    return write_results(out, "baselines", Results("ICP and FGR beside Open3D", provenance, note, rows))
 
 
 def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
@@ -130,7 +130,7 @@ def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
     peers = versions_of_modules("pycpd", "probreg")
     provenance = measured_now(script_command(), (*BASELINE_METHODS, *SYNTHETIC_SCANS), peers)
     results = Results("CPD, ECM and GMM beside pycpd and probreg", provenance, note, rows)
-    return write_results(out, "rivals_mixtures", results)
+    return write_results(out, "baselines_mixtures", results)
 
 
 def run(name: str, source: Floats, target: Floats, **settings: Any) -> Outcome:
