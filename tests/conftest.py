@@ -1,9 +1,10 @@
-"""What all tests share: how hypothesis draws, what Ctrl-C does, and where the real scans are."""
+"""Shared by all tests: hypothesis' profile, Ctrl-C, the folder of real scans, small pictures."""
 
 from __future__ import annotations
 
 import os
 import signal
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import settings
 settings.register_profile("graphreg", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("graphreg")
 
-# A shell starts what runs in the background deaf to Ctrl-C. Commands that tests start, and end so, would inherit that.
+# A shell starts background jobs with Ctrl-C ignored, which commands that tests start would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -26,3 +27,14 @@ def scans() -> Path:
     path = Path(folder)
     assert path.is_dir(), f"GRAPHREG_DATA names {folder}, which is no folder"
     return path
+
+
+@pytest.fixture
+def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures of few pixels and without antialiasing: to draw them takes most of the time of a command."""
+    module = import_module("graphreg.cli.demo")  # as a name of the package, it is the function
+    monkeypatch.setattr(module, "PANELS", (320, 84))
+    monkeypatch.setattr(module, "PAIR", (320, 120))
+    for page in ("registration_page", "multiway_page", "trajectory_page"):
+        monkeypatch.setattr(f"graphreg.reports.{page}.PICTURE", (140, 56))
+    monkeypatch.setattr("graphreg.reports.pictures.SAMPLES", 1)

@@ -1,7 +1,9 @@
-"""What README and docs show is run: every block of Python, page by page, and every command line that soon ends."""
+"""The code of README, docs and --help runs: blocks of Python, page by page, and command lines that end soon."""
 
 from __future__ import annotations
 
+import glob
+import shlex
 import shutil
 import subprocess
 from importlib.util import find_spec
@@ -10,54 +12,65 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.snippets import LASTING, PAGES, PYTHON, Block, blocks, environment, lines_of_shell
+from tests.support.commands import Shell
+from tests.support.snippets import LASTING, PAGES, PYTHON, UNWANTED, Block, blocks, environment, lines_of_shell
 from tests.support.strategies import small_pair
 
 import graphreg
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 LINES = {line: needs for line, needs in lines_of_shell().items() if not line.startswith(LASTING)}
+OURS = [line for line, needs in LINES.items() if needs is None]
+FOREIGN = [line for line, needs in LINES.items() if needs is not None]
+# The command that README begins with is run as it stands; other lines in this process, with small pictures.
+FIRST = "graphreg demo"
+GRAPH = """VERTEX_SE3:QUAT 0 0 0 0 0 0 0 1
+VERTEX_SE3:QUAT 1 1 0 0 0 0 0 1
+EDGE_SE3:QUAT 0 1 1 0 0 0 0 0 1 1 0 0 0 0 0 1 0 0 0 0 1 0 0 0 1 0 0 1 0 1
+"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Scans under every name that pages use. All are level: the motion between them is a turn about z and a shift."""
+    """Files under every name that pages use. The scans are level: rotated about z and translated."""
     for library in ("laspy", "pye57"):
         pytest.importorskip(library)
-    place = tmp_path_factory.mktemp("scans")
-    moving, fixed = scans()
+    path = tmp_path_factory.mktemp("scans")
+    source, target = scans()
     names = {
-        "source": moving,
-        "target": fixed,
-        "a": moving,
-        "b": fixed,
-        "level": moving,
-        "ground": fixed,
-        "scan": fixed,
+        "source": source,
+        "target": target,
+        "a": source,
+        "b": target,
+        "level": source,
+        "ground": target,
+        "scan": target,
     }
     for name, points in names.items():
         for suffix in (".ply", ".pcd", ".las", ".laz", ".e57"):
-            graphreg.write(place / f"{name}{suffix}", points)
-    (place / "frames").mkdir()
-    for number, points in enumerate((fixed, moving)):
-        graphreg.write(place / "frames" / f"{number}.ply", points)
-    graphreg.write_poses(place / "true_poses.kitti", [np.eye(4), motion()])
-    (place / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
-    (place / "scans").mkdir()
+            graphreg.write(path / f"{name}{suffix}", points)
+    (path / "frames").mkdir()
+    for number, points in enumerate((target, source)):
+        graphreg.write(path / "frames" / f"{number}.ply", points)
+    graphreg.write_poses(path / "true_poses.kitti", [np.eye(4), T_target_source()])
+    graphreg.write_poses(path / "T.txt", T_target_source())
+    (path / "graph.g2o").write_text(GRAPH)
+    (path / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
+    (path / "scans").mkdir()
     for name in ("a.ply", "b.ply"):
-        graphreg.write(place / "scans" / name, names[name[0]])
-    write_kitti(place / "scans" / "kitti_odometry" / "dataset", moving)
-    write_threedmatch(place / "scans" / "3dmatch_redkitchen", moving, fixed)
-    return place
+        graphreg.write(path / "scans" / name, names[name[0]])
+    write_kitti(path / "scans" / "kitti_odometry" / "dataset", source)
+    write_threedmatch(path / "scans" / "3dmatch_redkitchen", source, target)
+    return path
 
 
-def motion() -> np.ndarray:
+def T_target_source() -> np.ndarray:
     return pose(rotation_from_vector([0.0, 0.0, 0.2]), [0.05, -0.03, 0.02])
 
 
 def scans() -> tuple[np.ndarray, np.ndarray]:
     pair = small_pair("dragon")
-    return transform(inverse(motion()) @ pair.T_target_source, pair.source), pair.target
+    return transform(inverse(T_target_source()) @ pair.T_target_source, pair.source), pair.target
 
 
 def write_kitti(root: Path, points: np.ndarray) -> None:
@@ -70,27 +83,27 @@ def write_kitti(root: Path, points: np.ndarray) -> None:
     (root / "poses" / "03.txt").write_text(f"{row}\n")
 
 
-def write_threedmatch(root: Path, moving: np.ndarray, fixed: np.ndarray) -> None:
+def write_threedmatch(root: Path, source: np.ndarray, target: np.ndarray) -> None:
     for name in ("kitchen", "kitchen-evaluation"):
         (root / name).mkdir(parents=True)
-    graphreg.write(root / "kitchen" / "cloud_bin_0.ply", fixed)
-    graphreg.write(root / "kitchen" / "cloud_bin_1.ply", moving)
-    rows = "\n".join(" ".join(str(value) for value in row) for row in motion())
+    graphreg.write(root / "kitchen" / "cloud_bin_0.ply", target)
+    graphreg.write(root / "kitchen" / "cloud_bin_1.ply", source)
+    rows = "\n".join(" ".join(str(value) for value in row) for row in T_target_source())
     (root / "kitchen-evaluation" / "gt.log").write_text(f"0 1 2\n{rows}\n")
 
 
 def names() -> dict[str, Any]:
-    """What snippets take as given."""
-    moving, fixed = scans()
-    given = {"source": moving, "target": fixed, "level": moving, "ground": fixed, "T0": motion()}
-    return given | {"graphreg": graphreg, "np": np, "watch": lambda step: None}
+    """The variables that snippets use without defining them."""
+    source, target = scans()
+    clouds = {"source": source, "target": target, "level": source, "ground": target, "T0": T_target_source()}
+    return clouds | {"graphreg": graphreg, "np": np, "watch": lambda step: None}
 
 
 def run(chosen: list[Block]) -> None:
-    held = names()
+    variables = names()
     for block in chosen:
         code = "\n" * (block.line - 1) + block.text
-        exec(compile(code, str(block.page), "exec"), held)
+        exec(compile(code, str(block.page), "exec"), variables)
 
 
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON}), ids=lambda page: page.name)
@@ -107,8 +120,25 @@ def test_the_python_of_another_library_runs(library: str, folder: Path, monkeypa
     run([block for block in PYTHON if block.needs == library])
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_a_command_line_runs(line: str, folder: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for line in OURS if line != FIRST])
+@pytest.mark.usefixtures("small_pictures")
+def test_a_command_line_runs(
+    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    for name in UNWANTED:
+        monkeypatch.delenv(name, raising=False)
+    program, *words = shlex.split(line)
+    assert program == "graphreg"
+    expanded = [name for word in words for name in (sorted(glob.glob(word)) or [word])]
+    done = Shell(monkeypatch, capsys)(*expanded)
+    assert done.status == 0, done.err + done.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [FIRST, *FOREIGN])
+def test_a_command_line_runs_in_a_shell(line: str, folder: Path) -> None:
     needs = LINES[line]
     if needs and shutil.which(needs) is None:
         pytest.skip(f"{needs} is not installed")
@@ -116,8 +146,8 @@ def test_a_command_line_runs(line: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-def test_what_is_found_is_what_stands_there() -> None:
-    """Neither a block nor a mark is passed over: as many are found as a plain look at the lines counts."""
+def test_every_block_and_mark_is_found() -> None:
+    """As many as there are lines that begin one."""
     for page in PAGES:
         lines = [line.strip() for line in page.read_text(encoding="utf-8").splitlines()]
         found = list(blocks(page))

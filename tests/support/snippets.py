@@ -1,4 +1,4 @@
-"""What README, docs and --help show: blocks of code, and command lines."""
+"""The blocks of code and the command lines of README, docs and --help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r" *```(\w*)\n(.*?)\n *```", re.DOTALL)
 MARKS = re.compile(r"(?: *<!-- (?:[^\n]*) -->\n)*\Z")
-# These stay until they are stopped, download, or measure for minutes.
+# Variables that change what a command does.
+UNWANTED = ("GRAPHREG_DATA", "SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY")
+# These run until they are stopped, download, or measure for minutes.
 VIEW, GET, BENCH = LASTING = ("graphreg view", "graphreg data get", "graphreg bench")
 
 
@@ -23,8 +25,12 @@ VIEW, GET, BENCH = LASTING = ("graphreg view", "graphreg data get", "graphreg be
 class Block:
     """A block of code in a page.
 
-    not_run  why it is not run, where it says so
-    needs    the library or program that it is about, where that is not ours
+    Attributes
+    ----------
+    not_run : str or None
+        Why it is not run.
+    needs : str or None
+        The other library or program that it needs.
     """
 
     page: Path
@@ -58,14 +64,14 @@ SHELL = [block for block in BLOCKS if block.language == "bash" and not block.not
 
 
 def lines_of_shell() -> dict[str, str | None]:
-    """Every command line in the pages and in --help, once; and the program that it needs, where that is not ours."""
+    """Every command line in the pages and in --help, once, with the other program that it needs, if any."""
     shown = {line: block.needs for block in SHELL for line in block.text.splitlines() if line.strip()}
     of_help = [line for _, command in commands() for line in examples_of(command)]
     return {line.partition("  #")[0].rstrip(): needs for line, needs in (shown | dict.fromkeys(of_help)).items()}
 
 
 def lines_in_text(beginning: str) -> list[str]:
-    """Those that stand in sentences and tables between backticks, and begin so, each once."""
+    """The command lines between backticks in sentences and tables that begin like this, each once."""
     found = {}
     for page in PAGES:
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
@@ -77,7 +83,6 @@ def lines_in_text(beginning: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Where `graphreg` is ours, no real scans are about, and no screen."""
+    """The environment for commands: `graphreg` of this Python, no real scans, no screen."""
     here = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    unwanted = ("GRAPHREG_DATA", "SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY")
-    return {name: value for name, value in os.environ.items() if name not in unwanted} | {"PATH": here}
+    return {name: value for name, value in os.environ.items() if name not in UNWANTED} | {"PATH": here}
