@@ -1,4 +1,4 @@
-"""graphreg data: what there is, what is here, and getting it."""
+"""graphreg data: the list of data sets, which of them are found, and the download."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ import pytest
 
 from graphreg.datasets.catalogue import DATASETS
 
-# The command, with a data set that is on this machine.
+# The command, with one more data set, whose server is on this machine.
 PROGRAM = """
 import sys
 from dataclasses import replace
 from graphreg.cli import main
 from graphreg.datasets.catalogue import DATASETS, Archive
 archive = Archive(sys.argv.pop(1), 1000)
-DATASETS["toy"] = replace(DATASETS["stanford_bunny"], name="toy", archives=(archive,), sign="toy/**/*.txt")
+DATASETS["toy"] = replace(DATASETS["stanford_bunny"], name="toy", archives=(archive,), pattern="toy/**/*.txt")
 main()
 """
 
@@ -45,9 +45,9 @@ def command(*arguments: object, cwd: Path, url: str = "", **environment: str) ->
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """A server with toy.tar.gz."""
-    shop = tmp_path / "shop"
-    shop.mkdir()
-    with tarfile.open(shop / "toy.tar.gz", "w:gz") as archive:
+    served = tmp_path / "served"
+    served.mkdir()
+    with tarfile.open(served / "toy.tar.gz", "w:gz") as archive:
         member = tarfile.TarInfo("toy/a.txt")
         member.size = 3
         archive.addfile(member, io.BytesIO(b"one"))
@@ -55,7 +55,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *arguments: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(shop)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(served)))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/toy.tar.gz"
@@ -64,22 +64,22 @@ def url(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_the_list_names_all_and_says_which_are_here(tmp_path: Path) -> None:
+def test_the_list_has_every_data_set_and_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "kitti_03").mkdir()
     (tmp_path / "kitti_03" / "000000.bin").write_bytes(b"")
     done = command(cwd=tmp_path, GRAPHREG_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
     for name, dataset in DATASETS.items():
         assert f"{name}: {dataset.title}\n    licence  {dataset.licence}\n" in done.stdout
-    assert f"here     {tmp_path / 'kitti_03'}\n" in done.stdout
-    assert done.stdout.count("here     no\n") == len(DATASETS)  # all but one of these, and the toy
+    assert f"found    {tmp_path / 'kitti_03'}\n" in done.stdout
+    assert done.stdout.count("found    no\n") == len(DATASETS)  # all but one of these, and the toy
 
 
 def test_the_list_as_json(tmp_path: Path) -> None:
     done = command("--json", cwd=tmp_path)
-    said = json.loads(done.stdout)
-    assert said["folder"] is None
-    rows = {row["name"]: row for row in said["datasets"]}
+    output = json.loads(done.stdout)
+    assert output["folder"] is None
+    rows = {row["name"]: row for row in output["datasets"]}
     assert rows.keys() == DATASETS.keys() | {"toy"}
     assert rows["stanford_bunny"]["download"]
     assert not rows["kitti_odometry"]["download"]
@@ -94,56 +94,56 @@ def test_the_list_as_json(tmp_path: Path) -> None:
         (["get", "toy"], {"GRAPHREG_DATA": "scans"}),
     ],
 )
-def test_getting_a_data_set(tmp_path: Path, url: str, arguments: list[str], environment: dict[str, str]) -> None:
+def test_downloading_a_data_set(tmp_path: Path, url: str, arguments: list[str], environment: dict[str, str]) -> None:
     done = command(*arguments, cwd=tmp_path, url=url, **environment)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "scans" / "toy" / "toy" / "a.txt").read_bytes() == b"one"
-    assert f"checksum written to {Path('scans') / 'toy'}.sha256, for nobody has published it" in done.stdout
+    assert f"checksum not published; written to {Path('scans') / 'toy'}.sha256" in done.stdout
     assert DATASETS["stanford_bunny"].licence in done.stdout
     again = command(*arguments, cwd=tmp_path, url=url, **environment)
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
 
 
-def test_getting_a_data_set_as_json(tmp_path: Path, url: str) -> None:
+def test_downloading_a_data_set_as_json(tmp_path: Path, url: str) -> None:
     done = command("get", "toy", "--folder", ".", "--json", cwd=tmp_path, url=url)
-    said = json.loads(done.stdout)
-    assert (said["name"], said["folder"]) == ("toy", "toy")
-    (download,) = said["downloads"]
-    assert (download["url"], download["size"]) == (url, (tmp_path / "shop" / "toy.tar.gz").stat().st_size)
+    output = json.loads(done.stdout)
+    assert (output["name"], output["folder"]) == ("toy", "toy")
+    (download,) = output["downloads"]
+    assert (download["url"], download["size"]) == (url, (tmp_path / "served" / "toy.tar.gz").stat().st_size)
     assert f"{download['sha256']}  toy.tar.gz\n" == (tmp_path / "toy.sha256").read_text()
 
 
-def test_what_is_to_be_got_by_hand(tmp_path: Path) -> None:
+def test_a_data_set_without_a_direct_download(tmp_path: Path) -> None:
     done = command("get", "kitti_odometry", "--folder", "scans", cwd=tmp_path)
     assert done.returncode == 1
-    assert "get it by hand from https://www.cvlibs.net" in done.stdout
-    assert f"Put into {Path('scans') / 'kitti_odometry'}: dataset/sequences/03/velodyne/" in done.stdout
-    said = json.loads(command("get", "uwa", "--json", cwd=tmp_path).stdout)
-    assert said.keys() == {"name", "folder", "page", "layout"}
+    assert "download it by hand from https://www.cvlibs.net" in done.stdout
+    assert f"Files of {Path('scans') / 'kitti_odometry'}: dataset/sequences/03/velodyne/" in done.stdout
+    output = json.loads(command("get", "uwa", "--json", cwd=tmp_path).stdout)
+    assert output.keys() == {"name", "folder", "page", "layout"}
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("get", "unicorn"), "name: expected one of stanford_bunny, "),
-        (("get", "toy"), "folder: expected where to put it; give --folder or set GRAPHREG_DATA"),
+        (("get", "toy"), "folder: expected a folder for the data; pass --folder or set GRAPHREG_DATA"),
         (("get", "toy", "--folder", "scans"), "http://127.0.0.1:1/toy.tar.gz: the connection failed"),
         (("get", "toy", "--folder", "file"), "file"),
-        (("--folder", "nowhere"), "folder: nowhere is no folder"),
+        (("--folder", "nowhere"), "folder: nowhere is not a folder"),
         (("put", "toy"), "put"),
     ],
 )
-def test_what_went_wrong_is_told_in_a_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_an_error_is_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     done = command(*arguments, cwd=tmp_path, url="http://127.0.0.1:1/toy.tar.gz")
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_the_help_needs_no_download_and_no_numbers(tmp_path: Path) -> None:
+def test_the_help_imports_neither_downloads_nor_scipy(tmp_path: Path) -> None:
     program = "import sys; from graphreg.cli.data import data; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"scipy", "urllib.request", "graphreg.datasets.catalogue"} & set(done.stdout.split())

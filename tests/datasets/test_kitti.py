@@ -1,4 +1,4 @@
-"""KITTI odometry: every layout gives the velodyne's poses; what is damaged is named."""
+"""KITTI odometry: every layout gives the poses of the Velodyne; a damaged file is named."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.support.strategies import random_cloud, random_transform
 import graphreg
 from graphreg import FileError, InputError
 from graphreg.datasets import kitti
-from graphreg.datasets.scanfiles import ScanFile
+from graphreg.datasets.scan_files import ScanFile
 from graphreg.poses import inverse
 
 FRAMES = 4
 POSES = [np.eye(4), *(random_transform(seed, 10.0) for seed in range(1, FRAMES))]
-TO_CAMERA = random_transform(99, 0.3)
+T_CAMERA_VELODYNE = random_transform(99, 0.3)
 
 
 def clouds() -> list[np.ndarray]:
@@ -36,14 +36,16 @@ def write_poses(path: Path, poses: list[np.ndarray]) -> None:
 
 def write_calibration(path: Path) -> None:
     projections = "".join(f"P{k}: {' '.join(['7.0e+02'] * 12)}\n" for k in range(4))
-    path.write_text(projections + "Tr: " + " ".join(map(repr, TO_CAMERA[:3].ravel().tolist())) + "\n")
+    path.write_text(projections + "Tr: " + " ".join(map(repr, T_CAMERA_VELODYNE[:3].ravel().tolist())) + "\n")
 
 
 def write_data_set(root: Path, sequence: str = "03") -> Path:
     """As published: poses of the left camera."""
     write_frames(root / "sequences" / sequence / "velodyne")
     write_calibration(root / "sequences" / sequence / "calib.txt")
-    write_poses(root / "poses" / f"{sequence}.txt", [TO_CAMERA @ pose @ inverse(TO_CAMERA) for pose in POSES])
+    write_poses(
+        root / "poses" / f"{sequence}.txt", [T_CAMERA_VELODYNE @ pose @ inverse(T_CAMERA_VELODYNE) for pose in POSES]
+    )
     return root
 
 
@@ -53,7 +55,7 @@ def write_plain(root: Path) -> Path:
     return root
 
 
-def assert_all_there(frames: list[ScanFile]) -> None:
+def assert_complete(frames: list[ScanFile]) -> None:
     assert [frame.name for frame in frames] == [f"{number:06}" for number in range(FRAMES)]
     for frame, points, pose in zip(frames, clouds(), POSES, strict=True):
         np.testing.assert_array_equal(frame.read(), points)
@@ -62,38 +64,38 @@ def assert_all_there(frames: list[ScanFile]) -> None:
 
 def test_as_published(tmp_path: Path) -> None:
     root = write_data_set(tmp_path / "dataset")
-    assert_all_there(kitti.scans(root))
-    assert_all_there(kitti.scans(str(root), "03"))
-    assert_all_there(kitti.scans(root / "sequences" / "03"))
+    assert_complete(kitti.scans(root))
+    assert_complete(kitti.scans(str(root), "03"))
+    assert_complete(kitti.scans(root / "sequences" / "03"))
 
 
 def test_poses_inside_the_sequence(tmp_path: Path) -> None:
     root = write_data_set(tmp_path / "dataset")
     (root / "poses" / "03.txt").rename(root / "sequences" / "03" / "poses.txt")
-    assert_all_there(kitti.scans(root, "03"))
+    assert_complete(kitti.scans(root, "03"))
 
 
 def test_frames_beside_their_poses(tmp_path: Path) -> None:
-    assert_all_there(kitti.scans(write_plain(tmp_path / "drive")))
+    assert_complete(kitti.scans(write_plain(tmp_path / "frames")))
 
 
-def test_nothing_is_read_until_asked(tmp_path: Path) -> None:
-    root = write_plain(tmp_path / "drive")
+def test_points_are_read_only_on_request(tmp_path: Path) -> None:
+    root = write_plain(tmp_path / "frames")
     (root / "000002.bin").write_bytes(b"cut")
     frames = kitti.scans(root)
     with pytest.raises(FileError, match=r"000002\.bin: its size of 3 bytes"):
         frames[2].read()
 
 
-def test_absent_frames_leave_the_others_their_poses(tmp_path: Path) -> None:
-    root = write_plain(tmp_path / "drive")
+def test_missing_frames_do_not_change_the_poses_of_others(tmp_path: Path) -> None:
+    root = write_plain(tmp_path / "frames")
     (root / "000001.bin").unlink()
     frames = kitti.scans(root)
     assert [frame.name for frame in frames] == ["000000", "000002", "000003"]
     np.testing.assert_allclose(frames[1].pose, POSES[2], atol=1e-13)
 
 
-def test_a_sequence_must_be_chosen_where_there_are_several(tmp_path: Path) -> None:
+def test_a_sequence_must_be_named_if_there_are_several(tmp_path: Path) -> None:
     write_data_set(tmp_path / "dataset", "03")
     write_data_set(tmp_path / "dataset", "04")
     assert len(kitti.scans(tmp_path / "dataset", "04")) == FRAMES
@@ -103,8 +105,8 @@ def test_a_sequence_must_be_chosen_where_there_are_several(tmp_path: Path) -> No
 
 
 def test_a_sequence_of_a_folder_without_sequences(tmp_path: Path) -> None:
-    root = write_plain(tmp_path / "drive")
-    with pytest.raises(InputError, match="sequence: .*drive holds no folder sequences"):
+    root = write_plain(tmp_path / "frames")
+    with pytest.raises(InputError, match="sequence: .*frames contains no folder sequences"):
         kitti.scans(root, "03")
 
 
@@ -152,39 +154,39 @@ def no_frames(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         (stretched, r"03\.txt: line 1: the pose: expected a rotation without scale"),
         (mirrored, r"03\.txt: line 1: the pose: expected a rotation, got a reflection"),
         (not_numbers, r"03\.txt: line 1: the pose: expected finite numbers"),
-        (too_few, r"03\.txt: holds 3 poses, too few for 000003\.bin"),
+        (too_few, r"03\.txt: has 3 poses, too few for 000003\.bin"),
         (cut_line, r"03\.txt: line 4 should hold 12 numbers"),
-        (lambda root: (root / "poses" / "03.txt").write_text("\n"), r"03\.txt: holds no poses"),
-        (lambda root: (root / "poses" / "03.txt").unlink(), r"03\.txt: is not there; KITTI has poses"),
-        (lambda root: (root / "sequences" / "03" / "calib.txt").unlink(), r"calib\.txt: is not there"),
+        (lambda root: (root / "poses" / "03.txt").write_text("\n"), r"03\.txt: .*no poses"),
+        (lambda root: (root / "poses" / "03.txt").unlink(), r"03\.txt: does not exist; KITTI has poses"),
+        (lambda root: (root / "sequences" / "03" / "calib.txt").unlink(), r"calib\.txt: does not exist"),
         (without_tr, r"calib\.txt: has no line that begins with Tr:"),
         (short_tr, r"calib\.txt: Tr should be 12 numbers"),
         (renamed, r"one\.bin: its name should be the number of the frame"),
-        (no_frames, r"velodyne: holds no frames"),
+        (no_frames, r"velodyne: contains no frames"),
     ],
 )
-def test_what_is_damaged_is_named(tmp_path: Path, damage: object, told: str) -> None:
+def test_a_damaged_file_is_named(tmp_path: Path, damage: object, message: str) -> None:
     root = write_data_set(tmp_path / "dataset")
     damage(root)
-    with pytest.raises(FileError, match=told):
+    with pytest.raises(FileError, match=message):
         kitti.scans(root, "03")
 
 
-def test_folders_that_hold_something_else(tmp_path: Path) -> None:
+def test_folders_with_something_else(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="expected a folder sequences or velodyne, or one file .*, found none"):
         kitti.scans(tmp_path)
     (tmp_path / "sequences").mkdir()
-    with pytest.raises(FileError, match="none of its folders holds a folder velodyne"):
+    with pytest.raises(FileError, match="none of its folders contains a folder velodyne"):
         kitti.scans(tmp_path)
 
 
-def test_two_files_of_poses_are_one_too_many(tmp_path: Path) -> None:
-    root = write_plain(tmp_path / "drive")
+def test_two_files_of_poses_are_ambiguous(tmp_path: Path) -> None:
+    root = write_plain(tmp_path / "frames")
     write_poses(root / "poses.txt", POSES)
     with pytest.raises(FileError, match=r"found poses\.txt, poses_of_the_velodyne\.txt"):
         kitti.scans(root)

@@ -37,14 +37,14 @@ def test_models_are_sources_and_scenes_targets(tmp_path: Path) -> None:
     np.testing.assert_array_equal(pairs[1].read()[0], random_cloud("surface", 30, 1))
 
 
-def test_what_is_damaged_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     root = write_toys(tmp_path)
     (root / "scene" / "rs10.ply").unlink()
-    with pytest.raises(FileError, match=r"T-rex-rs10\.xf: speaks of rs10\.ply, which is not there"):
+    with pytest.raises(FileError, match=r"T-rex-rs10\.xf: refers to rs10\.ply, which does not exist"):
         uwa.pairs(root)
     graphreg.write(root / "rs10.ply", random_cloud("surface", 30, 0))
     graphreg.write(root / "rs2.ply", random_cloud("surface", 30, 0))
-    with pytest.raises(FileError, match="goes by the name rs2 like"):
+    with pytest.raises(FileError, match=r"has the same name \(rs2\) as"):
         uwa.pairs(root)
     (root / "rs2.ply").unlink()
     (root / "odd.xf").write_text("")
@@ -52,7 +52,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
         uwa.pairs(root)
     (root / "odd.xf").unlink()
     (root / "GroundTruth_3Dscenes" / "chef-rs2.xf").write_text("1 0 0 0\n")
-    with pytest.raises(FileError, match=r"chef-rs2\.xf: says it holds 4 rows of a 4x4 matrix but ends after 1"):
+    with pytest.raises(FileError, match=r"chef-rs2\.xf: .*4 rows of a 4x4 matrix but ends after 1"):
         uwa.pairs(root)
-    with pytest.raises(FileError, match=r"holds no \.xf files"):
+    with pytest.raises(FileError, match=r"contains no \.xf files"):
         uwa.pairs(root / "model")

@@ -1,4 +1,4 @@
-"""The loaders on real scans: the poses that they give must lay the scans on each other."""
+"""The loaders on real scans: the poses that they return must align the scans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphreg import voxel_downsample
 from graphreg.datasets import eth_tls, kitti, stanford, threedmatch
 from graphreg.poses import inverse, transform
 
-# Some lines of the files that the data sets publish. Stanford 3D Scanning Repository: bun.conf, dragonStandRight.conf.
+# Lines of the published files. Stanford 3D Scanning Repository: bun.conf, dragonStandRight.conf.
 CONF = {
     "stanford_bunny": """\
 camera -0.0172 -0.0936 -0.734 -0.0461723 0.970603 -0.235889 0.0124573
@@ -47,40 +47,41 @@ def truths(scans: Path) -> dict[str, np.ndarray]:
 
 
 def linked(scans: Path, into: Path) -> Path:
-    """A folder with the same scans, to put files of ground truth beside them."""
+    """A folder with links to the same scans, to write files of ground truth beside them."""
     into.mkdir()
     for path in scans.glob("*.ply"):
         (into / path.name).symlink_to(path.resolve())
     return into
 
 
-def assert_laid_on(motion: np.ndarray, source: np.ndarray, target: np.ndarray, voxel: float) -> None:
-    """The source comes to lie on the target, and with the wrong way round, or no motion, it does not."""
-    moving, fixed = voxel_downsample(source, voxel), cKDTree(voxel_downsample(target, voxel))
-    apart = [np.median(fixed.query(transform(moved, moving))[0]) for moved in (motion, inverse(motion), np.eye(4))]
-    assert apart[0] < 0.5 * min(apart[1:])
+def assert_aligned(T_target_source: np.ndarray, source: np.ndarray, target: np.ndarray, voxel: float) -> None:
+    """T_target_source aligns the source with the target; its inverse and the identity do not."""
+    moving, tree = voxel_downsample(source, voxel), cKDTree(voxel_downsample(target, voxel))
+    candidates = (T_target_source, inverse(T_target_source), np.eye(4))
+    distances = [np.median(tree.query(transform(candidate, moving))[0]) for candidate in candidates]
+    assert distances[0] < 0.5 * min(distances[1:])
 
 
 @pytest.mark.parametrize("number", [1, 5, 9])
-def test_kitti_frames_lie_on_the_first(scans: Path, truths: dict[str, np.ndarray], number: int) -> None:
+def test_kitti_frames_are_aligned_with_the_first(scans: Path, truths: dict[str, np.ndarray], number: int) -> None:
     frames = kitti.scans(scans / "kitti_03")
     assert len(frames) == 10
-    motion = inverse(frames[0].pose) @ frames[number].pose
-    np.testing.assert_allclose(motion, truths[f"kitti03_{number}_to_0"], atol=1e-8)
-    assert_laid_on(motion, frames[number].read(), frames[0].read(), 0.5)
+    T_target_source = inverse(frames[0].pose) @ frames[number].pose
+    np.testing.assert_allclose(T_target_source, truths[f"kitti03_{number}_to_0"], atol=1e-8)
+    assert_aligned(T_target_source, frames[number].read(), frames[0].read(), 0.5)
 
 
 def test_kitti_as_published_gives_the_same_poses(scans: Path, tmp_path: Path) -> None:
-    """The poses of the camera, made with KITTI's own calibration, come back as those of the velodyne."""
+    """Poses of the camera, computed with KITTI's own calibration, are converted to those of the Velodyne."""
     plain = kitti.scans(scans / "kitti_03")
-    to_camera = np.loadtxt(scans / "kitti_03" / "Tr_cam_velo.txt")
+    T_camera_velodyne = np.loadtxt(scans / "kitti_03" / "Tr_cam_velo.txt")
     sequence = tmp_path / "sequences" / "03"
     (sequence / "velodyne").mkdir(parents=True)
     for frame in plain:
         (sequence / "velodyne" / frame.path.name).symlink_to(frame.path.resolve())
-    (sequence / "calib.txt").write_text("Tr: " + " ".join(map(repr, to_camera[:3].ravel().tolist())))
+    (sequence / "calib.txt").write_text("Tr: " + " ".join(map(repr, T_camera_velodyne[:3].ravel().tolist())))
     (tmp_path / "poses").mkdir()
-    cameras = [(to_camera @ frame.pose @ inverse(to_camera))[:3].ravel() for frame in plain]
+    cameras = [(T_camera_velodyne @ frame.pose @ inverse(T_camera_velodyne))[:3].ravel() for frame in plain]
     np.savetxt(tmp_path / "poses" / "03.txt", cameras)
     for frame, same in zip(kitti.scans(tmp_path), plain, strict=True):
         np.testing.assert_allclose(frame.pose, same.pose, atol=1e-7)  # Tr is a rotation to eight digits
@@ -95,12 +96,12 @@ def test_stanford_quaternions_are_conjugate(
     here = linked(scans / folder, tmp_path / folder)
     (here / "lines.conf").write_text(CONF[folder])
     target, source = stanford.scans(here)
-    motion = inverse(target.pose) @ source.pose
-    np.testing.assert_allclose(motion, truths[pair], atol=1e-11)
-    assert_laid_on(motion, source.read(), target.read(), 0.001)
+    T_target_source = inverse(target.pose) @ source.pose
+    np.testing.assert_allclose(T_target_source, truths[pair], atol=1e-11)
+    assert_aligned(T_target_source, source.read(), target.read(), 0.001)
 
 
-def test_3dmatch_takes_the_second_fragment_to_the_first(
+def test_3dmatch_maps_the_second_fragment_to_the_first(
     scans: Path, truths: dict[str, np.ndarray], tmp_path: Path
 ) -> None:
     here = linked(scans / "3dmatch_teaser", tmp_path / "redkitchen")
@@ -108,7 +109,7 @@ def test_3dmatch_takes_the_second_fragment_to_the_first(
     (pair,) = threedmatch.pairs(tmp_path)
     assert (pair.source.name, pair.target.name) == ("cloud_bin_4.ply", "cloud_bin_0.ply")
     np.testing.assert_allclose(pair.T_target_source, truths["3dmatch_redkitchen_4_to_0"], atol=1e-7)
-    assert_laid_on(pair.T_target_source, *pair.read(), 0.05)
+    assert_aligned(pair.T_target_source, *pair.read(), 0.05)
 
 
 def test_eth_scans_with_a_ground_truth(scans: Path, truths: dict[str, np.ndarray], tmp_path: Path) -> None:
@@ -118,4 +119,4 @@ def test_eth_scans_with_a_ground_truth(scans: Path, truths: dict[str, np.ndarray
         truth = truths[f"eth_facade_{source}_to_{target}"]
         np.savetxt(here / "groundtruth" / f"s{source}-s{target}.tfm", truth)
     for pair in eth_tls.pairs(here):
-        assert_laid_on(pair.T_target_source, *pair.read(), 0.2)
+        assert_aligned(pair.T_target_source, *pair.read(), 0.2)

@@ -1,4 +1,4 @@
-"""graphreg data: which public scans there are loaders for, and getting them."""
+"""graphreg data: list and download the public data sets that can be loaded."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ data = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @data.callback(invoke_without_command=True)
 def show(
     context: typer.Context,
-    folder: Annotated[
-        Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Where the data sets are, each in a folder of its own.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    folder: Annotated[Path | None, typer.Option(envvar="GRAPHREG_DATA", help="Folder of all data sets.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """List the public data sets that can be loaded: licence, size, how to get them, and which are there.
+    """List or download the public data sets that graphreg can load.
+
+    The list has the licence, the size of the download and the Python call that loads it, and whether it is in --folder.
 
     \b
     Examples:
@@ -47,10 +47,10 @@ def show(
     from graphreg.errors import InputError
 
     if folder is not None and not folder.is_dir():
-        raise InputError(f"folder: {folder} is no folder")
+        raise InputError(f"folder: {folder} is not a folder")
     rows = []
     for dataset in DATASETS.values():
-        found = None if folder is None else dataset.found(folder)
+        found = None if folder is None else dataset.locate(folder)
         rows.append(
             {
                 "name": dataset.name,
@@ -74,30 +74,28 @@ def show(
         tell(f"    get      {how}; size {row['size']}")
         tell(f"    load     {row['loader']}")
         if folder is not None:
-            tell(f"    here     {row['found'] or 'no'}")
+            tell(f"    found    {row['found'] or 'no'}")
     if folder is None:
-        tell("To see which are there, give --folder or set GRAPHREG_DATA.")
+        tell("To see which of them you have, pass --folder or set GRAPHREG_DATA.")
 
 
 @data.command()
 def get(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="One of those that `graphreg data` lists.", autocompletion=_names)
+        str, typer.Argument(metavar="NAME", help="One of the names that `graphreg data` lists.", autocompletion=_names)
     ],
-    folder: Annotated[
-        Path | None, typer.Option(help="Where to put it, in a folder of its name; by default what GRAPHREG_DATA names.")
-    ] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder of all data sets; default $GRAPHREG_DATA.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was downloaded as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Download a data set, or tell how to get it by hand.
+    """Download a data set into a folder of its name, or say how to get it by hand.
 
-    A download that was cut goes on where it was. Checksums are verified where somebody published them; else the one of
-    the first download is written beside the data, and verified from then on.
+    An interrupted download is resumed by the next call. Published checksums are verified; where there is none, that of
+    the first download is written beside the data and verified from then on.
 
-    Exit status: 0 downloaded, 1 to be got by hand, 2 it failed.
+    Exit status: 0 downloaded, 1 must be downloaded by hand, 2 download failed.
 
     \b
     Example:
@@ -109,7 +107,7 @@ def get(
     from graphreg.cli.console import tell
     from graphreg.cli.progress import reading
     from graphreg.datasets.catalogue import DATASETS
-    from graphreg.datasets.download import get as download
+    from graphreg.datasets.download import download_dataset
     from graphreg.errors import InputError
 
     if name not in DATASETS:
@@ -117,22 +115,23 @@ def get(
     dataset = DATASETS[name]
     folder, as_json = folder or context.obj[0], as_json or context.obj[1]
     if not dataset.archives:
-        place = (folder or Path("GRAPHREG_DATA")) / name
+        destination = (folder or Path("GRAPHREG_DATA")) / name
         if as_json:
-            by_hand = {"name": name, "folder": str(place), "page": dataset.page, "layout": dataset.layout}
+            by_hand = {"name": name, "folder": str(destination), "page": dataset.page, "layout": dataset.layout}
             typer.echo(json.dumps(by_hand))
         else:
-            tell(f"{dataset.title}: get it by hand from {dataset.page}")
-            tell(f"Put into {place}: {dataset.layout}")
+            tell(f"{dataset.title}: download it by hand from {dataset.page}")
+            tell(f"Files of {destination}: {dataset.layout}")
         raise typer.Exit(1)
     if folder is None:
-        raise InputError("folder: expected where to put it; give --folder or set GRAPHREG_DATA")
-    target, downloads = download(dataset, folder, reading)
+        raise InputError("folder: expected a folder for the data; pass --folder or set GRAPHREG_DATA")
+    target, downloads = download_dataset(dataset, folder, reading)
     if as_json:
         typer.echo(json.dumps({"name": name, "folder": str(target), "downloads": [asdict(d) for d in downloads]}))
         return
     for done in downloads:
-        seen = "as expected" if done.known else f"written to {target}.sha256, for nobody has published it"
-        tell(f"{done.url}: {done.size} bytes, checksum {seen}")
-    tell(f"{dataset.title}: in {target}; licence: {dataset.licence}")
-    tell(f"load it with graphreg.datasets.{dataset.loader}")
+        status = "verified" if done.verified else f"not published; written to {target}.sha256"
+        tell(f"{done.url}: {done.size:,} bytes, checksum {status}")
+    tell(f"{target}: {dataset.title}")
+    tell(f"licence: {dataset.licence}")
+    tell(f"load with graphreg.datasets.{dataset.loader}")

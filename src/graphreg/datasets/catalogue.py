@@ -1,4 +1,4 @@
-"""The public data sets that there are loaders for: whose they are, on what terms, and how to get them."""
+"""Catalogue of the public data sets that can be loaded: licence, download, layout."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True)
 class Archive:
-    """A file to download.
+    """An archive to download.
 
-    size      bytes, as others found it; to show, for what the server says counts
-    checksum  such as "sha256:..." or "md5:..."; None where we know of none that somebody published
+    Parameters
+    ----------
+    url : str
+    size : int
+        In bytes, as recorded by other projects; for display, since the length that the server states is what counts.
+    checksum : str, optional
+        Such as "sha256:..." or "md5:..."; None if no published one is known.
     """
 
     url: str
@@ -21,19 +26,30 @@ class Archive:
 
     @property
     def name(self) -> str:
+        """The last part of the URL."""
         return PurePosixPath(urlsplit(self.url).path).name
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set.
+    """A public data set.
 
-    name      of its folder, and for the command line
-    archives  what to download; none where its owners want to be asked, or where no address is known
-    size      to download, in words, where there are no archives
-    layout    what goes into its folder
-    sign      a pattern below the folder of all data sets: where a file is like it, the data set is there
-    loader    how to load it
+    Parameters
+    ----------
+    name : str
+        Of its folder, and on the command line.
+    title, licence, page : str
+        What it is, its terms, and the web page of its owners.
+    layout : str
+        The files of its folder.
+    pattern : str
+        Glob pattern below the folder of all data sets that matches if this one is there.
+    loader : str
+        The call that loads it.
+    archives : tuple of Archive, default ()
+        What to download; empty if its owners ask for registration, or if no URL is known.
+    size : str, default "unknown"
+        Of the download, if there are no archives.
     """
 
     name: str
@@ -41,18 +57,19 @@ class Dataset:
     licence: str
     page: str
     layout: str
-    sign: str
+    pattern: str
     loader: str
     archives: tuple[Archive, ...] = ()
     size: str = "unknown"
 
     @property
     def download_size(self) -> str:
+        """Such as "4.9 MB"."""
         return _readable(sum(archive.size for archive in self.archives)) if self.archives else self.size
 
-    def found(self, folder: Path) -> Path | None:
-        """The folder that holds it, below the one of all data sets; None where it is not there."""
-        for path in folder.glob(self.sign):
+    def locate(self, folder: Path) -> Path | None:
+        """Its folder below the folder of all data sets; None if it is not there."""
+        for path in folder.glob(self.pattern):
             return folder / path.relative_to(folder).parts[0]
         return None
 
@@ -66,10 +83,10 @@ STANFORD_PAGE = "https://graphics.stanford.edu/data/3Dscanrep/"
 STANFORD_LICENCE = "research use with credit to the Stanford Computer Graphics Laboratory; no commercial use"
 FRAGMENTS = "https://3dvision.princeton.edu/projects/2016/3DMatch/downloads/scene-fragments"
 ETH_PAGE = "https://prs.igp.ethz.ch/research/completed_projects/automatic_registration_of_point_clouds.html"
-ETH_LICENCE = "not stated where we looked; research use is what others make of it"
+ETH_LICENCE = "not stated; others use it for research"
 
-# Sizes and checksums are those that other public projects recorded: more than ten that of the bunny, two that of the
-# kitchen, one that of the trees; the armadillo's is in the tests of Super4PCS. We know of none for the dragon.
+# Sizes and checksums are as recorded by other public projects: the bunny's by more than ten, the kitchen's by two, the
+# trees' by one; the armadillo's is in the tests of Super4PCS. None is known for the dragon.
 DATASETS = {
     dataset.name: dataset
     for dataset in (
@@ -78,7 +95,7 @@ DATASETS = {
             "Stanford bunny: 10 range scans of a clay rabbit",
             STANFORD_LICENCE,
             STANFORD_PAGE,
-            "bunny/data/bun.conf and the scans that it names",
+            "bunny/data/bun.conf and its scans",
             "stanford_bunny/**/*.ply",
             'stanford.scans("stanford_bunny")',
             (
@@ -94,17 +111,17 @@ DATASETS = {
             "Stanford dragon, standing: 15 range scans, 24 degrees apart",
             STANFORD_LICENCE,
             STANFORD_PAGE,
-            "dragon_stand/dragonStandRight.conf and the scans that it names",
+            "dragon_stand/dragonStandRight.conf and its scans",
             "stanford_dragon/**/*.ply",
             'stanford.scans("stanford_dragon")',
             (Archive(f"{STANFORD}/dragon/dragon_stand.tar.gz", 6_133_186),),
         ),
         Dataset(
             "stanford_armadillo",
-            "Stanford armadillo: range scans of a toy in five positions, with an alignment each",
+            "Stanford armadillo: range scans of a toy in five orientations, each with an alignment",
             STANFORD_LICENCE,
             STANFORD_PAGE,
-            "Armadillo_scans/ArmadilloStand.conf, others, and the scans that they name",
+            "Armadillo_scans/ArmadilloStand.conf, others, and their scans",
             "stanford_armadillo/**/*.ply",
             'stanford.scans("stanford_armadillo", "ArmadilloStand")',
             (
@@ -120,7 +137,7 @@ DATASETS = {
             "3DMatch, scene 7-scenes-redkitchen: 60 fragments of a kitchen",
             "no commercial use (it comes from Microsoft's 7-Scenes)",
             "https://3dmatch.cs.princeton.edu/",
-            "7-scenes-redkitchen/cloud_bin_0.ply, ... and 7-scenes-redkitchen-evaluation/gt.log; other scenes likewise",
+            "7-scenes-redkitchen/cloud_bin_0.ply, ... and 7-scenes-redkitchen-evaluation/gt.log",
             "3dmatch*/**/cloud_bin_*.ply",
             'threedmatch.pairs("3dmatch_redkitchen")',
             (
@@ -155,7 +172,7 @@ DATASETS = {
         ),
         Dataset(
             "eth_facade",
-            "ETH terrestrial laser scans, scene facade, of the paper's Table IV; courtyard, arch and office likewise",
+            "ETH terrestrial laser scans, scene facade, of the paper's Table IV",
             ETH_LICENCE,
             ETH_PAGE,
             "s1.ply, ..., pairs.txt and groundtruth/s1-s2.tfm, ...",
@@ -164,7 +181,7 @@ DATASETS = {
         ),
         Dataset(
             "kitti_odometry",
-            "KITTI odometry: 22 drives with a velodyne, 11 of them with poses",
+            "KITTI odometry: 22 sequences of a Velodyne LiDAR, 11 of them with poses",
             "CC BY-NC-SA 3.0",
             "https://www.cvlibs.net/datasets/kitti/eval_odometry.php (asks for an e-mail address)",
             "dataset/sequences/03/velodyne/000000.bin, ..., dataset/sequences/03/calib.txt and dataset/poses/03.txt, "
@@ -184,9 +201,9 @@ DATASETS = {
         ),
         Dataset(
             "uwa",
-            "UWA: models of four toys (T-rex, parasaurolophus, chef, chicken) and 50 scenes that they stand in",
-            "not stated where we looked; ask Ajmal Mian",
-            "http://vision.deis.unibo.it/keypoints3d/?page_id=2 (there called laser scanner)",
+            "UWA: models of four toys (T-rex, parasaurolophus, chef, chicken) and 50 scenes that contain them",
+            "not stated; ask Ajmal Mian",
+            "http://vision.deis.unibo.it/keypoints3d/?page_id=2 (listed as laser scanner)",
             "T-rex_high.ply, ..., rs1.ply, ... and T-rex-rs1.xf, ..., in any folders",
             "uwa/**/*.ply",
             'uwa.pairs("uwa")',

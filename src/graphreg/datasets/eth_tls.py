@@ -2,14 +2,14 @@
 
     pairs = eth_tls.pairs("eth_trees")
 
-The layout, as others describe it who have the archive of the scene "trees":
+The layout, as described by others who have the archive of the scene "trees":
 
     s1.ply, s2.ply, ...             scans of some 20 million points, in metres
     pairs.txt                       the pairs that overlap, a line each: s1 s2
     groundtruth/s1-s2.tfm           a 4x4 matrix T: x_s2 = T x_s1
 
-That the first name is the source is read off how other projects use these files; the data set itself does not say. That
-the other scenes look the same is not confirmed.
+That the first name is the source is inferred from other projects that use these files; the data set itself does not
+say. That the other scenes (courtyard, arch, office) have the same layout is not confirmed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 from pathlib import Path
 
 from graphreg.clouds import Floats
-from graphreg.datasets.scanfiles import PairFile, chosen, must_be_there, unique
+from graphreg.datasets.scan_files import PairFile, require_file, select, unique_names
 from graphreg.errors import FileError
 from graphreg.files.folders import as_folder, natural_sort_key
 from graphreg.files.pose_files import read_pose
@@ -26,19 +26,32 @@ from graphreg.poses import inverse
 
 
 def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[PairFile]:
-    """The pairs that pairs.txt names, in its order; without that file, all that have a ground truth.
+    """List the pairs of pairs.txt, in its order; without that file, all pairs that have a ground truth.
 
-    folder  the data set, or what holds one scene
-    scene   the folder of its scans; may be left out where there is only one
+    Parameters
+    ----------
+    folder : path
+        The data set, or a folder with one scene.
+    scene : str, optional
+        Name of the folder of scans; not needed if there is only one.
+
+    Returns
+    -------
+    list of PairFile
+
+    Raises
+    ------
+    FileError
+        If a file is missing or damaged.
     """
     root = as_folder(folder)
     truths = (path.parent for path in sorted(root.rglob("groundtruth")) if path.is_dir())
-    found = unique((path.resolve().name, path) for path in truths)
+    found = unique_names((path.resolve().name, path) for path in truths)
     if not found:
-        raise FileError(root, "holds no folder groundtruth with the motions between the scans (s1-s2.tfm)")
-    scans = chosen(found, scene, "scene")
+        raise FileError(root, "contains no folder groundtruth with the transforms between the scans (s1-s2.tfm)")
+    scans = select(found, scene, "scene")
     return [
-        PairFile(f"{source} to {target}", _scan(scans, source), _scan(scans, target), _motion(scans, source, target))
+        PairFile(f"{source} to {target}", _scan(scans, source), _scan(scans, target), _transform(scans, source, target))
         for source, target in _names(scans)
     ]
 
@@ -58,17 +71,17 @@ def _names(scans: Path) -> list[tuple[str, str]]:
         if len(names) != 2:
             raise FileError(where, f"should name pairs of scans, such as s1 and s2, but has {'-'.join(names)!r}")
     if not words:
-        raise FileError(where, "names no pairs")
+        raise FileError(where, "contains no pairs")
     return [(source, target) for source, target in words]
 
 
 def _scan(scans: Path, name: str) -> Path:
-    return must_be_there(scans / f"{name}.ply", "a pair needs it")
+    return require_file(scans / f"{name}.ply", "it is one of a pair")
 
 
-def _motion(scans: Path, source: str, target: str) -> Floats:
+def _transform(scans: Path, source: str, target: str) -> Floats:
     there, back = (scans / "groundtruth" / f"{a}-{b}.tfm" for a, b in ((source, target), (target, source)))
     if not there.is_file() and back.is_file():
         return inverse(read_pose(back, format="matrix"))
-    must_be_there(there, f"it holds the motion from {source} to {target}")
+    require_file(there, f"it has the transform from {source} to {target}")
     return read_pose(there, format="matrix")

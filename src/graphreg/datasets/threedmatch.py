@@ -1,8 +1,8 @@
-"""3DMatch (Zeng et al., CVPR 2017): fragments of rooms, in metres, and the motions between those that overlap.
+"""3DMatch (Zeng et al., CVPR 2017): fragments of rooms, in metres, and the transforms between those that overlap.
 
     pairs = threedmatch.pairs("3dmatch", "7-scenes-redkitchen")
 
-The layout is that of the geometric registration benchmark:
+The layout is that of its geometric registration benchmark:
 
     7-scenes-redkitchen/cloud_bin_0.ply, ...
     7-scenes-redkitchen-evaluation/gt.log           or gt.log beside the fragments
@@ -17,52 +17,66 @@ import os
 import re
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, chosen, must_be_there, rigid, unique
+from graphreg.datasets.scan_files import PairFile, as_transform, require_file, select, unique_names
 from graphreg.errors import FileError
 from graphreg.files.folders import as_folder
 from graphreg.files.input_file import InputFile, quote
 
 
 def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[PairFile]:
-    """The pairs of gt.log, in its order: fragment j is the source, fragment i the target.
+    """List the pairs of gt.log, in its order: fragment j is the source, fragment i the target.
 
-    folder  the data set, or what holds one scene
-    scene   the folder of its fragments, such as "7-scenes-redkitchen"; may be left out where there is only one
+    Parameters
+    ----------
+    folder : path
+        The data set, or a folder with one scene.
+    scene : str, optional
+        Name of the folder of fragments, such as "7-scenes-redkitchen"; not needed if there is only one.
+
+    Returns
+    -------
+    list of PairFile
+
+    Raises
+    ------
+    FileError
+        If a file is missing or damaged.
     """
     root = as_folder(folder)
-    logs = unique((_fragments(path).name, path) for path in sorted(root.rglob("gt.log")))
+    logs = unique_names((_fragments(path).name, path) for path in sorted(root.rglob("gt.log")))
     if not logs:
-        raise FileError(root, "holds no gt.log; unpack the scene's -evaluation.zip beside its fragments")
-    log = chosen(logs, scene, "scene")
+        raise FileError(root, "contains no gt.log; unpack the scene's -evaluation.zip beside its fragments")
+    log = select(logs, scene, "scene")
     result: dict[str, PairFile] = {}
-    with InputFile(log) as source:
-        while (line := source.read_line()) is not None:
+    with InputFile(log) as file:
+        while (line := file.read_line()) is not None:
             if not line.strip():
                 continue
-            fixed, moving = _indices(source, line)
-            name = f"{moving} to {fixed}"
+            target, source = _indices(file, line)
+            name = f"{source} to {target}"
             if name in result:
-                source.fail(f"holds the pair {fixed} {moving} twice")
-            motion = rigid(log, source.read_table(4, "ffff", "rows of a motion"), f"pair {fixed} {moving}")
-            result[name] = PairFile(name, _fragment(log, moving), _fragment(log, fixed), motion)
+                file.fail(f"has the pair {target} {source} twice")
+            rows = file.read_table(4, "ffff", "rows of a transform")
+            T_target_source = as_transform(log, rows, f"pair {target} {source}")
+            result[name] = PairFile(name, _fragment(log, source), _fragment(log, target), T_target_source)
         if not result:
-            source.fail("holds no pairs")
+            file.fail("contains no pairs")
     return list(result.values())
 
 
 def _fragments(log: Path) -> Path:
-    """The folder of the fragments that a gt.log speaks of."""
+    """The folder of the fragments that a gt.log refers to."""
     folder = log.parent.resolve()
     return folder.parent / folder.name.removesuffix("-evaluation")
 
 
 def _fragment(log: Path, number: int) -> Path:
-    return must_be_there(_fragments(log) / f"cloud_bin_{number}.ply", f"{log} names it")
+    return require_file(_fragments(log) / f"cloud_bin_{number}.ply", f"{log} names it")
 
 
-def _indices(source: InputFile, line: str) -> tuple[int, int]:
+def _indices(file: InputFile, line: str) -> tuple[int, int]:
     numbers = re.fullmatch(r"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*", line)
-    fixed, moving, count = map(int, numbers.groups()) if numbers else (0, 0, 0)
-    if fixed == moving or max(fixed, moving) >= count:
-        source.fail(f"should say which two of how many fragments, as in '0 4 60', but says {quote(line)}")
-    return fixed, moving
+    target, source, count = map(int, numbers.groups()) if numbers else (0, 0, 0)
+    if target == source or max(target, source) >= count:
+        file.fail(f"expected two fragments and their number, such as '0 4 60', got {quote(line)}")
+    return target, source

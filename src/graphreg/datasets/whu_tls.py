@@ -2,13 +2,13 @@
 
     pairs = whu_tls.pairs("whu_tls", "2-HighSpeedRailway")
 
-The layout, as others describe it who have the data:
+The layout, as described by others who have the data:
 
-    3-Mountain/1-RawPointCloud/1.las, ...                   the scans as taken, in metres
+    3-Mountain/1-RawPointCloud/1.las, ...                   the scans, each in its own frame, in metres
     3-Mountain/3-GroundTruth/1-2/transformation.txt         a 4x4 matrix T: x_2 = T x_1
 
-That the first number is the source is read off how two other projects use these files. In some scenes the file is said
-to be called transformation-GT.txt. The forest (scene 4) is laid out differently, and not read.
+That the first number is the source is inferred from two other projects that use these files. In some scenes the file is
+said to be called transformation-GT.txt. The forest (scene 4) has another layout, which is not read.
 """
 
 from __future__ import annotations
@@ -17,28 +17,41 @@ import os
 import re
 from pathlib import Path
 
-from graphreg.datasets.scanfiles import PairFile, chosen, unique
+from graphreg.datasets.scan_files import PairFile, select, unique_names
 from graphreg.errors import FileError
 from graphreg.files import formats
 from graphreg.files.folders import as_folder, natural_sort_key
 from graphreg.files.pose_files import read_pose
 
-MOTIONS = ("transformation.txt", "transformation-GT.txt")
+TRANSFORM_FILES = ("transformation.txt", "transformation-GT.txt")
 
 
 def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[PairFile]:
-    """The pairs of a scene that have a ground truth, sorted by their numbers.
+    """List the pairs of a scene that have a ground truth, sorted by number.
 
-    folder  the data set, or what holds one scene
-    scene   such as "2-HighSpeedRailway"; may be left out where there is only one
+    Parameters
+    ----------
+    folder : path
+        The data set, or a folder with one scene.
+    scene : str, optional
+        Such as "2-HighSpeedRailway"; not needed if there is only one.
+
+    Returns
+    -------
+    list of PairFile
+
+    Raises
+    ------
+    FileError
+        If a file is missing or damaged.
     """
     root = as_folder(folder)
-    places = (path.parent for path in sorted(root.rglob("3-GroundTruth")) if path.is_dir())
-    found = unique((path.resolve().name, path) for path in places)
+    scenes = (path.parent for path in sorted(root.rglob("3-GroundTruth")) if path.is_dir())
+    found = unique_names((path.resolve().name, path) for path in scenes)
     if not found:
-        raise FileError(root, "holds no folder 3-GroundTruth with the motions between the scans")
-    place = chosen(found, scene, "scene")
-    truths = place / "3-GroundTruth"
+        raise FileError(root, "contains no folder 3-GroundTruth with the transforms between the scans")
+    chosen = select(found, scene, "scene")
+    truths = chosen / "3-GroundTruth"
     named = sorted((path for path in truths.iterdir() if path.is_dir()), key=lambda path: natural_sort_key(path.name))
     result = []
     for path in named:
@@ -49,26 +62,26 @@ def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[Pair
         result.append(
             PairFile(
                 f"{source} to {target}",
-                _scan(place, source),
-                _scan(place, target),
-                read_pose(_file(path), format="matrix"),
+                _scan(chosen, source),
+                _scan(chosen, target),
+                read_pose(_transform_file(path), format="matrix"),
             )
         )
     if not result:
-        raise FileError(truths, "holds no pairs (folders such as 1-2)")
+        raise FileError(truths, "contains no pairs (folders such as 1-2)")
     return result
 
 
-def _file(folder: Path) -> Path:
-    for name in MOTIONS:
+def _transform_file(folder: Path) -> Path:
+    for name in TRANSFORM_FILES:
         if (folder / name).is_file():
             return folder / name
-    raise FileError(folder, f"holds neither {' nor '.join(MOTIONS)}")
+    raise FileError(folder, f"contains neither {' nor '.join(TRANSFORM_FILES)}")
 
 
-def _scan(place: Path, number: int) -> Path:
-    """The scan of that number, however many zeros lead it."""
-    folder = place / "1-RawPointCloud"
+def _scan(scene: Path, number: int) -> Path:
+    """The scan of that number, with any leading zeros."""
+    folder = scene / "1-RawPointCloud"
     suffixes = formats()
     found = sorted(
         path
@@ -77,7 +90,5 @@ def _scan(place: Path, number: int) -> Path:
     )
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise FileError(
-            folder, f"should hold one scan with the number {number}, such as {number}.las, but holds {names}"
-        )
+        raise FileError(folder, f"expected one scan with the number {number}, such as {number}.las, found {names}")
     return found[0]
