@@ -1,4 +1,4 @@
-"""Whatever the caller has becomes points, or an error that says what it was."""
+"""Conversion to a cloud: of any array, list or object with points; an error names what is none."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import graphreg
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Floats, as_cloud, extent, sample_rows
+from tests.support.strategies import clouds, seeds
 
 POINTS = np.arange(36.0).reshape(12, 3) % 7
 
@@ -20,7 +23,7 @@ def test_any_real_dtype(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "value",
     [
         POINTS.tolist(),
         tuple(map(tuple, POINTS)),
@@ -48,8 +51,8 @@ def test_any_real_dtype(dtype: str) -> None:
         "masked",
     ],
 )
-def test_any_layout(given: Any) -> None:
-    cloud = as_cloud(given)
+def test_any_layout(value: Any) -> None:
+    cloud = as_cloud(value)
     assert np.array_equal(cloud.points, POINTS)
     assert cloud.points.flags.c_contiguous
     assert cloud.points.dtype == np.float64
@@ -74,21 +77,21 @@ def test_masked_rows_are_dropped() -> None:
     assert as_cloud(masked).dropped == 1
 
 
-def test_the_callers_array_stays_as_it_was() -> None:
+def test_the_callers_array_is_not_changed() -> None:
     rng = np.random.default_rng(0)
-    mine = rng.normal(size=(200, 3))
-    mine[17] = np.nan
-    before = mine.copy()
+    points = rng.normal(size=(200, 3))
+    points[17] = np.nan
+    before = points.copy()
     for function in (graphreg.intensity, graphreg.inliers, graphreg.invariants, graphreg.normals):
-        function(mine)
-    graphreg.resample(mine, 0.5)
-    graphreg.voxel_downsample(mine, 0.5)
-    assert np.array_equal(mine, before, equal_nan=True)
-    assert mine.flags.writeable
+        function(points)
+    graphreg.resample(points, 0.5)
+    graphreg.voxel_downsample(points, 0.5)
+    assert np.array_equal(points, before, equal_nan=True)
+    assert points.flags.writeable
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("value", "message"),
     [
         (None, "NoneType"),
         ("scan.ply", "str"),
@@ -109,15 +112,15 @@ def test_the_callers_array_stays_as_it_was() -> None:
         (lambda: None, "function"),
     ],
 )
-def test_what_is_no_cloud_is_named(given: Any, told: str) -> None:
-    with pytest.raises(graphreg.InputError, match=rf"^scan: .*{told}"):
-        as_cloud(given, "scan")
+def test_what_is_no_cloud_is_refused(value: Any, message: str) -> None:
+    with pytest.raises(graphreg.InputError, match=rf"^scan: .*{message}"):
+        as_cloud(value, "scan")
 
 
 def test_too_few_points_are_counted() -> None:
-    with pytest.raises(graphreg.InputError, match="holds 0 points, but at least 1"):
+    with pytest.raises(graphreg.InputError, match="has 0 points, but at least 1"):
         as_cloud(np.zeros((0, 3)))
-    with pytest.raises(graphreg.InputError, match=r"holds 1 point \(1 more were not finite\), but at least 2"):
+    with pytest.raises(graphreg.InputError, match=r"has 1 point \(1 more were not finite\), but at least 2"):
         as_cloud([[0, 0, 0], [np.nan, 0, 0]], min_points=2)
     for function in (graphreg.intensity, graphreg.inliers, graphreg.invariants, graphreg.normals):
         with pytest.raises(graphreg.InputError, match="needs at least 11"):
@@ -127,6 +130,23 @@ def test_too_few_points_are_counted() -> None:
 def test_coordinates_too_large_to_square_are_refused() -> None:
     with pytest.raises(graphreg.InputError, match="too large"):
         as_cloud(np.full((20, 3), 1e200))
+
+
+@given(st.integers(1, 500), st.integers(1, 500), seeds)
+def test_sampled_rows_are_distinct_ascending_and_spread(count: int, size: int, seed: int) -> None:
+    rows = sample_rows(count, size, seed)
+    assert len(rows) == min(count, size)
+    assert (np.diff(rows) > 0).all()
+    assert rows[0] >= 0
+    assert rows[-1] < count
+    # One row of each run of count / size rows, so no gap is as long as two runs.
+    assert np.diff(rows).max(initial=0) < 2 * (count / min(count, size) + 1)
+    assert np.array_equal(rows, sample_rows(count, size, seed))
+
+
+@given(clouds)
+def test_the_extent_is_the_longest_edge_of_the_bounding_box(points: Floats) -> None:
+    assert extent(points) == np.ptp(points, axis=0).max()
 
 
 def test_attributes_follow_their_points() -> None:
@@ -153,17 +173,17 @@ def test_attributes_follow_their_points() -> None:
         np.random.default_rng(0).normal(size=(50, 3)) * 1e-160,
     ],
     ids=[
-        "one-place",
-        "one-far-place",
+        "equal-points",
+        "equal-points-far-from-the-origin",
         "line",
-        "two-places",
+        "two-locations",
         "repeated-plane",
-        "lone-far-point",
+        "one-outlier",
         "huge",
         "tiny",
     ],
 )
-def test_odd_clouds_give_finite_answers_or_say_isolated(cloud: Floats) -> None:
+def test_degenerate_clouds_have_finite_features_or_isolated_points(cloud: Floats) -> None:
     response = graphreg.intensity(cloud)
     assert response.shape == (len(cloud),)
     assert not np.isnan(response).any()
@@ -176,6 +196,6 @@ def test_odd_clouds_give_finite_answers_or_say_isolated(cloud: Floats) -> None:
     assert len(graphreg.resample(cloud, 0.5, alpha=None)) == 25 + 7 * (len(cloud) == 64)
 
 
-def test_points_in_one_place_or_on_a_line_are_no_outliers() -> None:
+def test_equal_points_and_points_on_a_line_are_no_outliers() -> None:
     assert graphreg.inliers(np.zeros((50, 3))).all()
     assert not graphreg.normals(np.outer(np.arange(50.0), [1, 2, 3])).any()

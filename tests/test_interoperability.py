@@ -1,7 +1,7 @@
-"""Clouds of other libraries go in as they are, and results go out; the libraries themselves are not imported.
+"""Clouds of Open3D, trimesh and torch are accepted, and results convert to theirs; the libraries are not imported.
 
-The stand-ins behave like the objects of Open3D, trimesh and torch in what is asked of them. Where these libraries are
-installed, the real ones are tested too.
+The stand-ins have the methods of these libraries' objects that graphreg calls. Where the libraries are installed, the
+real objects are tested too.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Mesh:
 
 
 class TorchTensor:
-    """torch's tensor: refuses to be an array while it records gradients or lies on another device."""
+    """torch's tensor: refuses to be an array while it records gradients or is on another device."""
 
     def __init__(self, values: NDArray[Any], requires_grad: bool = False, device: str = "cpu") -> None:
         self._values, self.requires_grad, self.device = values, requires_grad, device
@@ -121,7 +121,7 @@ class NarrowTensor(TorchTensor):
 
 
 class Exchanged:
-    """What can only be had through DLPack."""
+    """An object that exports its data through DLPack alone."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
@@ -153,13 +153,13 @@ STAND_INS = [
 ]
 
 
-@pytest.mark.parametrize("given", STAND_INS, ids=lambda given: type(given).__name__)
-def test_points_of_others(given: Any) -> None:
-    assert np.array_equal(as_cloud(given).points, POINTS)
+@pytest.mark.parametrize("value", STAND_INS, ids=lambda value: type(value).__name__)
+def test_clouds_of_other_libraries_are_accepted(value: Any) -> None:
+    assert np.array_equal(as_cloud(value).points, POINTS)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("value", "message"),
     [
         (
             Elsewhere(POINTS),
@@ -170,30 +170,30 @@ def test_points_of_others(given: Any) -> None:
         (object(), "source: expected real numbers, got an array of dtype object"),
     ],
 )
-def test_what_holds_no_points_is_named(given: Any, told: str) -> None:
-    with pytest.raises(graphreg.InputError, match=told):
-        graphreg.register(given, POINTS)
+def test_what_has_no_points_is_refused(value: Any, message: str) -> None:
+    with pytest.raises(graphreg.InputError, match=message):
+        graphreg.register(value, POINTS)
 
 
-def test_a_cloud_without_positions_is_named() -> None:
+def test_a_cloud_without_positions_is_refused() -> None:
     empty = TensorCloud(POINTS)
     del empty.point["positions"]
     with pytest.raises(graphreg.InputError, match="source: expected"):
         graphreg.register(empty, POINTS)
 
 
-def test_every_door_takes_them() -> None:
-    given = TorchTensor(POINTS, requires_grad=True)
-    assert np.array_equal(graphreg.intensity(given), graphreg.intensity(POINTS))
-    assert np.array_equal(graphreg.normals(given), graphreg.normals(POINTS))
+def test_every_function_accepts_tensors() -> None:
+    tensor = TorchTensor(POINTS, requires_grad=True)
+    assert np.array_equal(graphreg.intensity(tensor), graphreg.intensity(POINTS))
+    assert np.array_equal(graphreg.normals(tensor), graphreg.normals(POINTS))
     start = TorchTensor(np.eye(4), requires_grad=True)
     weights = TorchTensor(np.ones(300), requires_grad=True)
     plain = graphreg.register(POINTS, POINTS, init=np.eye(4), weights=np.ones(300))
-    result = graphreg.register(given, TensorCloud(POINTS), init=start, weights=weights)
+    result = graphreg.register(tensor, TensorCloud(POINTS), init=start, weights=weights)
     assert np.array_equal(result.transformation, plain.transformation)
 
 
-def test_a_result_is_its_matrix_to_numpy() -> None:
+def test_numpy_converts_a_result_to_its_transformation() -> None:
     result = graphreg.register(POINTS, POINTS, method="icp")
     matrix = np.asarray(result)
     assert matrix.dtype == np.float64
@@ -206,16 +206,15 @@ def test_a_result_is_its_matrix_to_numpy() -> None:
     assert np.allclose(again, result, rtol=0, atol=1e-9)
 
 
-def test_a_result_is_its_matrix_to_what_takes_dlpack() -> None:
+def test_dlpack_converts_a_result_to_its_transformation() -> None:
     result = graphreg.register(POINTS, POINTS, method="icp")
-    given = Exchanged(result)  # so that there is no other way
-    matrix = np.from_dlpack(given)
+    matrix = np.from_dlpack(Exchanged(result))
     assert matrix.dtype == np.float64
     assert np.array_equal(matrix, result.transformation)
     assert not np.shares_memory(matrix, result.transformation)
 
 
-def test_nothing_of_others_is_imported() -> None:
+def test_no_other_library_is_imported() -> None:
     script = (
         "import graphreg, sys; graphreg.register([[i % 7, i % 5, i % 3] for i in range(60)], [[i % 7, i % 5, i % 3] "
     )
@@ -236,8 +235,8 @@ def test_trimesh() -> None:
 
 @pytest.mark.parametrize("grad", [False, True])
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "int32", "uint8"])
-def test_tensors_of_torch_of_any_kind(kind: str, grad: bool) -> None:
-    """Numbers come in as they are: float64 holds every number of each kind."""
+def test_tensors_of_torch_of_any_dtype(kind: str, grad: bool) -> None:
+    """Values are converted exactly: float64 represents every number of each dtype."""
     torch = pytest.importorskip("torch")
     tensor = torch.tensor((20 * POINTS).round().clip(0)).to(getattr(torch, kind))
     if grad and tensor.is_floating_point():
@@ -254,17 +253,17 @@ def test_tensors_of_torch_in_any_layout() -> None:
         torch.tensor(np.repeat(POINTS, 2, axis=0))[::2],
         torch.tensor(np.hstack([POINTS, POINTS]))[:, :3],
         torch.nn.Parameter(tensor.clone()),
-        # Views that only note that their numbers are to be negated.
+        # A view with the negative bit set: its values are negated lazily.
         torch.complex(tensor, -tensor).conj().imag,
     ]
     for layout in layouts:
         assert np.array_equal(as_cloud(layout).points, POINTS)
 
 
-def test_what_torch_cannot_hand_over_is_named() -> None:
+def test_tensors_that_torch_cannot_convert_are_refused() -> None:
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(POINTS)
-    for given, told in (
+    for value, message in (
         (tensor.to("meta"), "got Tensor, which numpy cannot read"),
         (tensor.to_sparse(), "got Tensor, which numpy cannot read .*to_dense"),
         (tensor.to(torch.complex64), "expected real numbers"),
@@ -272,11 +271,11 @@ def test_what_torch_cannot_hand_over_is_named() -> None:
         (tensor[None], r"expected shape \(N, 3\), got \(1, 300, 3\)"),
         (list(tensor.clone().requires_grad_()), "got list, which numpy cannot read .*requires grad"),
     ):
-        with pytest.raises(graphreg.InputError, match=f"source: .*{told}"):
-            graphreg.register(given, tensor)
+        with pytest.raises(graphreg.InputError, match=f"source: .*{message}"):
+            graphreg.register(value, tensor)
 
 
-def test_tensors_of_torch_are_taken_at_every_door_and_results_become_tensors() -> None:
+def test_every_function_accepts_tensors_of_torch_and_results_become_tensors() -> None:
     torch = pytest.importorskip("torch")
     tensor = torch.tensor(POINTS, requires_grad=True)
     start, weights = torch.eye(4, dtype=torch.bfloat16), torch.ones(300, dtype=torch.bfloat16)

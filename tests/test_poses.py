@@ -1,4 +1,4 @@
-"""The laws of SE(3), and what is no rigid motion."""
+"""The group laws of SE(3), the fit of a rigid transform, and matrices that are no rigid transform."""
 
 from __future__ import annotations
 
@@ -10,8 +10,20 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 import graphreg
-from graphreg.poses import adjoint, as_pose, inverse, nearest_rotation, pose, rotation_from_vector, transform
-from tests.support.strategies import random_cloud, random_transform, transforms
+from graphreg.clouds import as_cloud
+from graphreg.poses import (
+    adjoint,
+    as_pose,
+    fit_rigid_transform,
+    inverse,
+    nearest_rotation,
+    pose,
+    principal_frame,
+    rotation_from_vector,
+    transform,
+    transform_cloud,
+)
+from tests.support.strategies import clouds, random_cloud, random_transform, seeds, transforms
 
 Floats = NDArray[np.float64]
 vectors = st.tuples(*[st.floats(-3, 3)] * 3).map(np.array)
@@ -36,20 +48,20 @@ def test_rodrigues(vector: Floats) -> None:
     np.testing.assert_allclose(rotation @ rotation, rotation_from_vector(2 * vector), atol=1e-13)
 
 
-def test_small_turns_are_not_lost() -> None:
+def test_small_rotations_are_not_rounded_away() -> None:
     rotation = rotation_from_vector([1e-12, 0, 0])
     assert rotation[2, 1] == 1e-12
     assert np.array_equal(rotation_from_vector([0, 0, 0]), np.eye(3))
 
 
 @given(transforms, st.floats(0, 1e-5))
-def test_a_pose_with_few_digits_is_accepted_and_straightened(motion: Floats, error: float) -> None:
-    rough = motion.copy()
+def test_a_pose_with_few_digits_is_accepted_and_made_orthogonal(transformation: Floats, error: float) -> None:
+    rough = transformation.copy()
     rough[:3, :3] += error * np.random.default_rng(0).uniform(-1, 1, (3, 3))
-    straight = as_pose(rough)
-    np.testing.assert_allclose(straight[:3, :3] @ straight[:3, :3].T, np.eye(3), atol=1e-14)
-    assert np.linalg.det(straight[:3, :3]) == pytest.approx(1, abs=1e-14)
-    np.testing.assert_allclose(straight, motion, atol=2 * error + 1e-12)
+    exact = as_pose(rough)
+    np.testing.assert_allclose(exact[:3, :3] @ exact[:3, :3].T, np.eye(3), atol=1e-14)
+    assert np.linalg.det(exact[:3, :3]) == pytest.approx(1, abs=1e-14)
+    np.testing.assert_allclose(exact, transformation, atol=2 * error + 1e-12)
 
 
 def exponential(twist: Floats) -> Floats:
@@ -59,11 +71,11 @@ def exponential(twist: Floats) -> Floats:
     return np.asarray(expm(matrix))
 
 
-@given(transforms.filter(lambda motion: np.abs(motion[:3, 3]).max() < 10), vectors, vectors)
-def test_the_adjoint_expresses_a_twist_in_another_frame(motion: Floats, rotation: Floats, translation: Floats) -> None:
+@given(transforms.filter(lambda T: np.abs(T[:3, 3]).max() < 10), vectors, vectors)
+def test_the_adjoint_expresses_a_twist_in_another_frame(T: Floats, rotation: Floats, translation: Floats) -> None:
     twist = np.concatenate([rotation, translation])
-    moved = motion @ exponential(twist) @ inverse(motion)
-    np.testing.assert_allclose(exponential(adjoint(motion) @ twist), moved, atol=1e-10)
+    moved = T @ exponential(twist) @ inverse(T)
+    np.testing.assert_allclose(exponential(adjoint(T) @ twist), moved, atol=1e-10)
 
 
 @given(transforms, transforms)
@@ -74,12 +86,12 @@ def test_the_adjoint_is_a_homomorphism(a: Floats, b: Floats) -> None:
 
 
 @given(vectors, vectors, vectors)
-def test_the_adjoint_of_a_translation_moves_the_rotation_centre(centre: Floats, shift: Floats, twist: Floats) -> None:
+def test_the_adjoint_of_a_translation_moves_the_rotation_centre(centre: Floats, offset: Floats, twist: Floats) -> None:
     """The velocity w x (p - c) + v of a point is the same whichever the centre c."""
-    rotation, translation = np.split(adjoint(pose(np.eye(3), shift)) @ [*twist, 1, 2, 3], 2)
+    rotation, translation = np.split(adjoint(pose(np.eye(3), offset)) @ [*twist, 1, 2, 3], 2)
     point = np.array([0.3, -0.7, 1.1])
     velocity = np.cross(twist, point - centre) + np.arange(1, 4)
-    np.testing.assert_allclose(np.cross(rotation, point - (centre - shift)) + translation, velocity, atol=1e-12)
+    np.testing.assert_allclose(np.cross(rotation, point - (centre - offset)) + translation, velocity, atol=1e-12)
 
 
 def test_the_nearest_rotation_is_never_a_reflection() -> None:
@@ -88,8 +100,57 @@ def test_the_nearest_rotation_is_never_a_reflection() -> None:
         assert np.linalg.det(rotation) == pytest.approx(1, abs=1e-12)
 
 
+@given(transforms, seeds)
+def test_the_fit_of_exact_correspondences_is_their_transform(truth: Floats, seed: int) -> None:
+    source = random_cloud("blob", 20, seed)
+    weights = np.random.default_rng(seed).uniform(0.1, 1, 20)
+    found = fit_rigid_transform(source, transform(truth, source), weights)
+    np.testing.assert_allclose(found, truth, atol=1e-11 * (1 + np.abs(truth[:3, 3]).max()))
+
+
+@given(seeds, vectors)
+def test_no_small_transform_improves_the_fit(seed: int, direction: Floats) -> None:
+    """The minimum of sum_i w_i |T x_i - y_i|^2, of correspondences that fit no transform exactly."""
+    rng = np.random.default_rng(seed)
+    source, target, weights = rng.normal(size=(12, 3)), rng.normal(size=(12, 3)), rng.uniform(0.1, 1, 12)
+    found = fit_rigid_transform(source, target, weights)
+
+    def cost(matrix: Floats) -> float:
+        return float(weights @ ((transform(matrix, source) - target) ** 2).sum(axis=1))
+
+    rotated = pose(rotation_from_vector(1e-3 * direction), [0, 0, 0]) @ found
+    moved = pose(np.eye(3), 1e-3 * direction) @ found
+    assert cost(found) <= min(cost(rotated), cost(moved)) + 1e-12
+
+
+@given(clouds)
+def test_in_its_principal_frame_a_cloud_is_centred_and_uncorrelated(points: Floats) -> None:
+    frame = principal_frame(points)
+    np.testing.assert_allclose(as_pose(frame), frame, atol=1e-12)
+    moved = transform(frame, points) / np.ptp(points)
+    covariance = moved.T @ moved / len(moved)
+    np.testing.assert_allclose(moved.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-12)
+    assert (np.diff(np.diag(covariance)) >= -1e-12).all()
+
+
+def test_normals_rotate_with_their_cloud_and_other_attributes_stay() -> None:
+    points = random_cloud("surface", 50, 0)
+    normals = np.random.default_rng(1).normal(size=(50, 3)).astype(np.float32)
+    cloud = as_cloud(
+        points, attributes={**dict(zip(("nx", "ny", "nz"), normals.T, strict=True)), "time": np.arange(50)}
+    )
+    transformation = random_transform(2, 5.0)
+    moved = transform_cloud(transformation, cloud)
+    rotated = np.stack([moved.attributes[name] for name in ("nx", "ny", "nz")], axis=1)
+    assert rotated.dtype == np.float32
+    assert np.array_equal(moved.points, transform(transformation, points))
+    np.testing.assert_allclose(rotated, normals @ transformation[:3, :3].T, atol=1e-6)
+    assert np.array_equal(moved.attributes["time"], np.arange(50))
+
+
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (np.eye(3), r"shape \(3, 3\)"),
         ("identity", "str"),
@@ -100,10 +161,10 @@ def test_the_nearest_rotation_is_never_a_reflection() -> None:
         (np.full((4, 4), np.nan), "finite"),
     ],
 )
-def test_what_is_no_pose(value: object, told: str) -> None:
-    with pytest.raises(graphreg.InputError, match=f"^init: expected.*({told})"):
+def test_what_is_no_pose_is_refused(value: object, message: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^init: expected.*({message})"):
         as_pose(value)
 
 
-def test_motions_drawn_are_rigid() -> None:
+def test_sampled_transforms_are_rigid() -> None:
     np.testing.assert_allclose(as_pose(random_transform(3, 10.0)), random_transform(3, 10.0), atol=1e-14)

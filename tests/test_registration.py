@@ -212,7 +212,7 @@ def test_a_circle_is_no_surface(body: np.ndarray) -> None:
 
 
 def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
-    with pytest.raises(graphreg.InputError, match="^source: holds 5 finite points"):
+    with pytest.raises(graphreg.InputError, match="^source: has 5 finite points"):
         graphreg.register(body[:5], body)
     with pytest.raises(graphreg.InputError, match="^target: expected shape"):
         graphreg.register(body, body[:, :2])
@@ -261,5 +261,5 @@ def test_fewer_points_are_looked_at_and_weights_belong_to_prepare(body: np.ndarr
             graphreg.prepare(body, **wrong)
     with pytest.raises(graphreg.InputError, match="^points: "):
         graphreg.prepare("scan.ply")
-    with pytest.raises(graphreg.InputError, match="^source: holds 1 different"):
+    with pytest.raises(graphreg.InputError, match="^source: has 1 different"):
         graphreg.register(graphreg.prepare(np.zeros((20, 3))), body)

@@ -1,4 +1,4 @@
-"""The same bits for any number of threads, several callers at once, and Ctrl-C."""
+"""The same bits for any number of threads, concurrent callers, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import graphreg
 from tests.support.strategies import CLOUD_KINDS, Floats, random_cloud
 
 
-def everything(points: Floats, threads: int) -> list[bytes]:
+def all_features(points: Floats, threads: int) -> list[bytes]:
     graph = graphreg.neighbour_graph(points, 10, threads)
     results = (
         graph.neighbours,
@@ -34,19 +34,19 @@ def everything(points: Floats, threads: int) -> list[bytes]:
 @pytest.mark.parametrize("kind", CLOUD_KINDS)
 def test_any_number_of_threads_gives_the_same_bits(kind: str) -> None:
     points = random_cloud(kind, 150_000, 1)
-    expected = everything(points, 1)
+    expected = all_features(points, 1)
     for threads in (2, 3, 8):
-        assert everything(points, threads) == expected
+        assert all_features(points, threads) == expected
 
 
-def test_callers_in_several_threads_do_not_meet() -> None:
+def test_concurrent_callers_do_not_interfere() -> None:
     points = [random_cloud(kind, 5_000, 2) for kind in CLOUD_KINDS]
-    expected = [everything(p, 1) for p in points]
+    expected = [all_features(p, 1) for p in points]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda p: everything(p, 2), points * 4)) == expected * 4
+        assert list(pool.map(lambda p: all_features(p, 2), points * 4)) == expected * 4
 
 
-def test_others_run_while_a_kernel_works() -> None:
+def test_kernels_release_the_gil() -> None:
     points = random_cloud("surface", 400_000, 1)
     ticks = 0
     done = threading.Event()
@@ -67,7 +67,7 @@ def test_others_run_while_a_kernel_works() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
-def test_ctrl_c_ends_a_long_call() -> None:
+def test_ctrl_c_interrupts_a_long_call() -> None:
     script = (
         "import numpy as np, graphreg, signal, threading, os\n"
         # A shell that starts the tests in the background has them ignore the signal.

@@ -1,4 +1,4 @@
-"""One point for each cell."""
+"""Voxel downsampling: one point for each occupied voxel."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ def in_order(points: Floats) -> Floats:
 
 
 @given(clouds, st.floats(0.01, 1))
-def test_cells_hold_their_mean(points: Floats, share: float) -> None:
+def test_each_voxel_is_replaced_by_the_mean_of_its_points(points: Floats, share: float) -> None:
     size = share * np.ptp(points)
     found, expected = graphreg.voxel_downsample(points, size), twins.voxel_means(points, size)
     scale = np.ptp(points)
     np.testing.assert_allclose(in_order(found / scale), in_order(expected / scale), atol=1e-14)
 
 
-def test_far_from_the_origin_nothing_is_lost() -> None:
+def test_precision_does_not_suffer_far_from_the_origin() -> None:
     points = np.round(random_cloud("surface", 5000, 1) * 2**20) / 2**20
     offset = np.array([5_000_000.0, -4_000_000.0, 10_000_000.0])
     near, far = graphreg.voxel_downsample(points, 0.125), graphreg.voxel_downsample(points + offset, 0.125)
     np.testing.assert_allclose(far - offset, near, rtol=0, atol=4 * np.spacing(1e7))
 
 
-def test_a_cell_larger_than_the_cloud_holds_its_centre() -> None:
+def test_a_voxel_larger_than_the_cloud_gives_its_centroid() -> None:
     points = np.random.default_rng(0).uniform(1, 2, (1000, 3))
     np.testing.assert_allclose(graphreg.voxel_downsample(points, 10), points.mean(0)[None])
 
 
 @pytest.mark.parametrize("size", [0, -1, float("nan"), float("inf"), "1", None, [1, 2, 3], 1j])
-def test_sizes_that_are_no_length(size: object) -> None:
+def test_sizes_that_are_no_length_are_refused(size: object) -> None:
     with pytest.raises(graphreg.InputError, match="^size: expected a positive length"):
         graphreg.voxel_downsample(np.zeros((5, 3)), size)  # type: ignore[arg-type]
 
 
-def test_more_cells_than_keys() -> None:
+def test_more_voxels_than_keys_are_refused() -> None:
     points = np.vstack([random_cloud("blob", 50, 0), [[1e7, 0, 0]]])
-    with pytest.raises(graphreg.InputError, match="take a larger size"):
+    with pytest.raises(graphreg.InputError, match="use a larger size"):
         graphreg.voxel_downsample(points, 1e-3)
     assert len(graphreg.voxel_downsample(points, 10.0)) >= 2

@@ -1,4 +1,4 @@
-"""Points at the door: whatever the caller has becomes an (N, 3) float64 array, or an error that says why not."""
+"""Conversion of what a caller passes as points to an (N, 3) float64 array, or an error that says why it cannot be."""
 
 from __future__ import annotations
 
@@ -14,17 +14,30 @@ from graphreg.errors import InputError
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# The square of a distance must stay finite in float64.
-LARGEST_COORDINATE = 1e150
+# Derived: the square of a distance must stay finite in float64.
+MAX_COORDINATE = 1e150
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Finite points in float64, what else is known of each, and which of the caller's rows they are.
+    """A point cloud: finite points, their attributes, and the rows of the input that they come from.
 
-    points      (N, 3), C-contiguous, finite, read-only
-    kept        (M,) bool, M >= N: the rows of the input that became points; the others held NaN or infinity
-    attributes  name -> (N, ...) array: colours, reflectance, time, ... as a file held them
+    Attributes
+    ----------
+    points : (N, 3) ndarray
+        float64, C-contiguous, finite, read-only.
+    kept : (M,) ndarray of bool
+        The rows of the input that became points, M >= N; the others contained NaN or infinity.
+    attributes : mapping of str to (N, ...) ndarray
+        Colours, reflectance, time and so on, as a file stores them.
+
+    Examples
+    --------
+    >>> cloud = as_cloud([[0, 0, 0], [1, 0, float("nan")], [2, 0, 0]])
+    >>> len(cloud), cloud.dropped
+    (2, 1)
+    >>> cloud.kept
+    array([ True, False,  True])
     """
 
     points: Floats
@@ -36,11 +49,21 @@ class Cloud:
 
     @property
     def dropped(self) -> int:
-        """How many rows of the input were not finite."""
+        """The number of rows of the input that were not finite."""
         return len(self.kept) - len(self.points)
 
     def select(self, rows: NDArray[Any]) -> Cloud:
-        """The points at `rows` (a mask or indices), with their attributes."""
+        """Select points with their attributes.
+
+        Parameters
+        ----------
+        rows : (N,) ndarray of bool, or (K,) ndarray of int
+            A mask or indices.
+
+        Returns
+        -------
+        Cloud
+        """
         chosen = self.points[rows]
         return Cloud(
             chosen,
@@ -49,16 +72,28 @@ class Cloud:
         )
 
     def restore(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
-        """One value for every row of the input: `values` where it became a point, `fill` where it was dropped."""
+        """Expand one value for each point to one value for each row of the input.
+
+        Parameters
+        ----------
+        values : (N, ...) ndarray
+            One row for each point.
+        fill : scalar
+            The value of rows that were dropped.
+
+        Returns
+        -------
+        (M, ...) ndarray
+        """
         if not self.dropped:
             return values
-        whole = np.full((len(self.kept), *values.shape[1:]), fill, values.dtype)
-        whole[self.kept] = values
-        return whole
+        expanded = np.full((len(self.kept), *values.shape[1:]), fill, values.dtype)
+        expanded[self.kept] = values
+        return expanded
 
 
 def extent(points: Floats) -> float:
-    """The longest side of the box that holds the points."""
+    """The longest edge of the axis-aligned bounding box of (N, 3) points."""
     # Column by column: numpy's reductions along the first axis of three columns take twenty times as long.
     return max(float(np.ptp(points[:, axis])) for axis in range(3))
 
@@ -69,13 +104,34 @@ def as_cloud(
     min_points: int = 1,
     attributes: Mapping[str, NDArray[Any]] | None = None,
 ) -> Cloud:
-    """Accept points as a cloud. The caller's array is never changed; one that fits as it is, is not copied either.
+    """Convert a value to a cloud. The caller's array is never changed, and not copied where it fits as it is.
 
-    value      (N, 3) numbers of any real dtype, stride and layout; whatever numpy can read; a structured array with
-               fields x, y, z; an object that holds points, as those of Open3D and trimesh do; a tensor of torch
-    name       what the caller calls it, for the error message
-    min_points how many finite points are needed
-    attributes one row for each row of `value`
+    Parameters
+    ----------
+    value : array_like or object
+        (N, 3) real numbers of any dtype, stride and layout; anything numpy can read; a structured array with fields
+        x, y, z; a cloud or mesh of Open3D or trimesh; a tensor of torch; a `Cloud`, which is returned as it is.
+    name : str, default "points"
+        Name of the argument in error messages.
+    min_points : int, default 1
+        The fewest finite points that are accepted.
+    attributes : mapping of str to (N, ...) ndarray, optional
+        One row for each row of `value`.
+
+    Returns
+    -------
+    Cloud
+
+    Raises
+    ------
+    InputError
+        Where `value` is no array of points, has too few of them, or coordinates too large to square.
+
+    Examples
+    --------
+    >>> as_cloud([[1, 2, 3], [4, 5, 6]]).points
+    array([[1., 2., 3.],
+           [4., 5., 6.]])
     """
     if isinstance(value, Cloud):
         cloud = value
@@ -91,18 +147,26 @@ def as_cloud(
         else:
             cloud = Cloud(raw[finite], finite, {key: rows[finite] for key, rows in extra.items()})
     if len(cloud) < min_points:
-        held = f"{len(cloud)} points" if len(cloud) != 1 else "1 point"
+        count = f"{len(cloud)} points" if len(cloud) != 1 else "1 point"
         dropped = f" ({cloud.dropped} more were not finite)" if cloud.dropped else ""
-        raise InputError(f"{name}: holds {held}{dropped}, but at least {min_points} are needed")
-    if len(cloud) and max(cloud.points.max(), -cloud.points.min()) > LARGEST_COORDINATE:
-        raise InputError(f"{name}: holds coordinates beyond {LARGEST_COORDINATE:g}, too large to square")
+        raise InputError(f"{name}: has {count}{dropped}, but at least {min_points} are needed")
+    if len(cloud) and max(cloud.points.max(), -cloud.points.min()) > MAX_COORDINATE:
+        raise InputError(f"{name}: has coordinates beyond {MAX_COORDINATE:g}, too large to square")
     return cloud
 
 
 def as_array(value: Any) -> NDArray[Any]:
-    """What numpy makes of a value, also of tensors that hand their numbers over only when asked in their own way.
+    """Convert a value to a numpy array, also tensors of torch and Open3D on any device, and DLPack exporters.
 
-    Nothing is differentiated through a registration, so a tensor of torch that records gradients is detached.
+    No gradients pass through a registration, so a tensor of torch that records them is detached.
+
+    Parameters
+    ----------
+    value : array_like or tensor
+
+    Returns
+    -------
+    ndarray
     """
     if not isinstance(value, np.ndarray):
         for step in ("detach", "cpu", "resolve_neg"):  # as tensors of torch and, some, of Open3D have them
@@ -112,7 +176,7 @@ def as_array(value: Any) -> NDArray[Any]:
             try:
                 value = method()
             except TypeError:
-                # numpy knows no bfloat16 and no float8; a double holds each of their numbers.
+                # numpy has no bfloat16 and no float8; float64 represents each of their numbers.
                 if not callable(widen := getattr(value, "double", None)):
                     raise
                 value = widen().numpy()
@@ -121,8 +185,31 @@ def as_array(value: Any) -> NDArray[Any]:
     return np.asarray(value)
 
 
+def sample_rows(count: int, size: int, seed: int = 0) -> NDArray[np.int64]:
+    """Sample rows at random, without replacement, in ascending order.
+
+    The rows are divided into `size` runs, and one row is sampled from each, so that nothing needs to be sorted.
+
+    Parameters
+    ----------
+    count : int
+        The number of rows.
+    size : int
+        The number of rows to sample; all where there are no more.
+    seed : int, default 0
+
+    Returns
+    -------
+    (min(count, size),) ndarray of int
+    """
+    if count <= size:
+        return np.arange(count)
+    runs = np.arange(size + 1) * count // size
+    return runs[:-1] + (np.random.default_rng(seed).random(size) * np.diff(runs)).astype(np.int64)
+
+
 def _points_of(value: Any) -> Any:
-    """The points that an object holds, or itself.
+    """The points of a cloud or mesh of another library; any other value as it is.
 
     points, vertices       of Open3D's point clouds; of meshes, and of trimesh's point clouds
     point, vertex          of Open3D's tensor geometries: a mapping with positions
@@ -133,18 +220,10 @@ def _points_of(value: Any) -> Any:
         if hasattr(value, name):
             return getattr(value, name)
     for name in ("point", "vertex"):
-        held: Any = getattr(value, name, None)
-        if hasattr(held, "__getitem__") and hasattr(held, "__contains__") and "positions" in held:
-            return held["positions"]
+        tensors: Any = getattr(value, name, None)
+        if hasattr(tensors, "__getitem__") and hasattr(tensors, "__contains__") and "positions" in tensors:
+            return tensors["positions"]
     return value
-
-
-def sample_rows(count: int, most: int, seed: int = 0) -> NDArray[np.int64]:
-    """At most so many of `count` rows, drawn at random, ascending: one of each run, so that nothing is sorted."""
-    if count <= most:
-        return np.arange(count)
-    runs = np.arange(most + 1) * count // most
-    return runs[:-1] + (np.random.default_rng(seed).random(most) * np.diff(runs)).astype(np.int64)
 
 
 def _as_numbers(value: Any, name: str) -> Floats:
@@ -159,9 +238,10 @@ def _as_numbers(value: Any, name: str) -> Floats:
     except (ValueError, TypeError, RuntimeError, BufferError) as problem:
         if isinstance(value, Sequence) and isinstance(problem, ValueError):
             raise InputError(f"{name}: expected an (N, 3) array of numbers, got rows of unequal length") from problem
-        said = str(problem).split("\n")[0]
+        message = str(problem).split("\n")[0]
         raise InputError(
-            f"{name}: expected an (N, 3) array of numbers, got {type(value).__name__}, which numpy cannot read ({said})"
+            f"{name}: expected an (N, 3) array of numbers, got {type(value).__name__}, "
+            f"which numpy cannot read ({message})"
         ) from problem
     if array.dtype.names is not None and {"x", "y", "z"} <= set(array.dtype.names):
         array = np.stack([array[axis] for axis in "xyz"], axis=-1)
@@ -174,9 +254,9 @@ def _as_numbers(value: Any, name: str) -> Floats:
         numbers = np.ascontiguousarray(array, dtype=np.float64)
     if mask is not None:
         numbers = np.where(mask, np.nan, numbers)
-    guarded: Floats = numbers.view()
-    guarded.flags.writeable = False
-    return guarded
+    read_only: Floats = numbers.view()
+    read_only.flags.writeable = False
+    return read_only
 
 
 def _finite_rows(points: Floats) -> Mask:
@@ -193,5 +273,5 @@ def _shape_hint(shape: tuple[int, ...]) -> str:
     if len(shape) == 2 and shape[1] > 3:
         return "; for points with more columns pass points[:, :3]"
     if len(shape) == 3 and shape[2] == 3:
-        return "; for an image of points pass points.reshape(-1, 3)"
+        return "; for an organised cloud pass points.reshape(-1, 3)"
     return ""

@@ -1,4 +1,4 @@
-"""What goes wrong, and how the user is told."""
+"""Exceptions that graphreg raises."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from pathlib import Path
 
 
 class InputError(ValueError):
-    """An argument that cannot be used: the message says which one, what it held and what was expected."""
+    """An argument that cannot be used; the message names it, its value and what was expected."""
 
 
 class FileError(InputError):
-    """A file that cannot be read as a point cloud: the message holds its name and what is wrong with it."""
+    """A file that cannot be read or written as asked for.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, which the message names.
+    problem : str
+        What is wrong with it.
+    """
 
     def __init__(self, path: str | Path, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -22,7 +30,15 @@ class FileError(InputError):
 
 
 class MissingExtraError(ImportError):
-    """A library that only this call needs is not installed: the message holds the command that installs it."""
+    """An optional dependency is not installed; the message has the command that installs it.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs the dependency, as in "reading LAS files".
+    extra : str
+        The extra of graphreg that installs it, as in "las".
+    """
 
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs an extra that is not installed: pip install 'graphreg[{extra}]'")

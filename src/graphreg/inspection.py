@@ -1,4 +1,4 @@
-"""What a cloud is like, before anything is done with it: counts, size, spacing, and a guess at what was scanned."""
+"""Summary of a cloud: counts, bounding box, point spacing, attributes, and a guess at the kind of scan and its unit."""
 
 from __future__ import annotations
 
@@ -9,40 +9,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import Cloud, Floats, as_cloud, extent, sample_rows
+from graphreg.clouds import Floats, as_cloud, extent, sample_rows
 from graphreg.threads import thread_count
 
-# Distances to neighbours are measured at so many points, drawn from all.
-MOST_MEASURED = 20_000
-# The nearest so many tell how dense the cloud is at a point.
-AROUND = 8
-# In the unit of the data, taken for metres: larger than an object, larger than a room, larger than any object in mm.
-OBJECT, ROOM, SITE = 2.0, 15.0, 2000.0
-# How far distances between points follow the distance from the origin where a scanner stood there (correlation).
-THINS_OUT, THINS_OUT_MUCH = 0.5, 0.8
-# Mean direction of the points as seen from the origin: less, and they lie all around it.
-ONE_SIDED = 0.55
-# Shortest side over longest: a drive is flatter than what a tripod sees, and that is flatter than most objects.
-FLAT, LOW = 0.25, 0.4
+
+@dataclass(frozen=True)
+class InspectionParameters:
+    """Constants of `inspect`. All are chosen; nothing else in graphreg depends on the guess."""
+
+    sample_size: int = 20_000
+    """Points at which distances to neighbours are measured."""
+    neighbours: int = 8
+    """The distance to this neighbour measures how sparse the cloud is at a point."""
+    max_object: float = 2.0
+    """Largest extent of an object, in metres."""
+    max_room: float = 15.0
+    """Largest extent of a room, in metres."""
+    max_object_millimetres: float = 2000.0
+    """Largest extent of an object, in millimetres."""
+    range_correlation: float = 0.5
+    """Correlation of the logarithms of spacing and of range from the origin, above which a scanner at the origin is
+    assumed: the density of a scan decreases with range."""
+    range_correlation_vehicle: float = 0.8
+    """The same for a spinning LiDAR on a vehicle."""
+    max_mean_direction: float = 0.55
+    """Length of the mean unit vector from the origin to the points, below which they surround the origin."""
+    vehicle_flatness: float = 0.25
+    """Shortest over longest edge of the bounding box, below which a scan may be of a LiDAR on a vehicle."""
+    terrestrial_flatness: float = 0.4
+    """The same for a terrestrial scan; most objects are less flat."""
+
+
+PARAMETERS = InspectionParameters()
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """What a cloud holds for each point beside its place.
+    """Summary of one attribute of a cloud.
 
-    numbers    how many a point
-    low, high  of those that are finite; None where there are none
+    Attributes
+    ----------
+    type : str
+        Name of its dtype.
+    components : int
+        Numbers per point.
+    low, high : float or None
+        Range of its finite values; None where there are none.
     """
 
     type: str
-    numbers: int
+    components: int
     low: float | None
     high: float | None
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What may have been scanned (object, room, terrestrial, vehicle lidar), in which unit, and why it looks so."""
+    """A guess at the kind of scan and its unit.
+
+    Attributes
+    ----------
+    kind : {"object", "room", "terrestrial", "vehicle lidar"}
+    unit : {"metres", "millimetres"}
+    reason : str
+        What the guess is based on.
+    """
 
     kind: str
     unit: str
@@ -51,14 +82,24 @@ class Guess:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found.
+    """Summary of a cloud, in the unit of the data.
 
-    points      finite rows
-    not_finite  rows that held NaN or infinity
-    duplicates  points that lie exactly where an earlier one lies
-    low, high   corners of the box around the points
-    size        sides of that box
-    spacing     the usual distance from a point to the nearest other one; 0 where all lie in one place
+    Attributes
+    ----------
+    points : int
+        Number of finite rows.
+    not_finite : int
+        Number of rows with NaN or infinity.
+    duplicates : int
+        Number of points that are equal to an earlier one.
+    low, high : tuple of 3 float
+        Corners of the axis-aligned bounding box.
+    size : tuple of 3 float
+        Edge lengths of that box.
+    spacing : float
+        Median distance from a point to the nearest different one; 0 where all points are equal.
+    attributes : dict of str to Attribute
+    guess : Guess
     """
 
     points: int
@@ -73,84 +114,97 @@ class Inspection:
 
 
 def inspect(cloud: Any, threads: int | None = None) -> Inspection:
-    """Describe a cloud.
+    """Summarise a cloud.
 
-    cloud    what `read_cloud` gave, or anything else that holds points
-    threads  how many, by default all; the result is the same for any number
+    Parameters
+    ----------
+    cloud : Cloud or (N, 3) array_like
+        As `read_cloud` returns it, or anything else that `as_cloud` accepts.
+    threads : int, optional
+        Number of threads, by default all cores; the result does not depend on it.
+
+    Returns
+    -------
+    Inspection
+
+    Examples
+    --------
+    >>> summary = inspect([[0, 0, 0], [1, 0, 0], [0, 2, 0], [1, 0, 0]])
+    >>> summary.points, summary.duplicates, summary.size
+    (4, 1, (1.0, 2.0, 0.0))
     """
-    held = as_cloud(cloud, "cloud")
-    sides = held.points.T  # one by one, which numpy is quicker at
-    low, high = [float(side.min()) for side in sides], [float(side.max()) for side in sides]
-    spacing, thinning = _density(held.points, thread_count(threads))
+    checked = as_cloud(cloud, "cloud")
+    axes = checked.points.T  # axis by axis, which numpy reduces faster
+    low, high = [float(axis.min()) for axis in axes], [float(axis.max()) for axis in axes]
+    spacing, correlation = _spacing_and_range_correlation(checked.points, thread_count(threads))
     return Inspection(
-        points=len(held),
-        not_finite=held.dropped,
-        duplicates=len(held.points) - len(_core.unique_points(held.points)),
+        points=len(checked),
+        not_finite=checked.dropped,
+        duplicates=len(checked) - len(_core.unique_points(checked.points)),
         low=tuple(low),
         high=tuple(high),
         size=tuple(end - start for start, end in zip(low, high, strict=True)),
         spacing=spacing,
-        attributes={str(name): _attribute(values) for name, values in held.attributes.items()},
-        guess=guess(held, thinning),
+        attributes={str(name): _summary(values) for name, values in checked.attributes.items()},
+        guess=_guess(checked.points, correlation),
     )
 
 
-def guess(cloud: Cloud, thinning: float) -> Guess:
-    """A guess by size and by how points lie about the origin, where many scanners put themselves.
-
-    thinning  how far distances between points follow the distance from the origin, see `inspect`
-    """
-    points = cloud.points
+def _guess(points: Floats, correlation: float, parameters: InspectionParameters = PARAMETERS) -> Guess:
+    """A guess by size and by the distribution of the points about the origin, where many scanners are."""
     longest = extent(points)
     flatness = min(float(np.ptp(points[:, axis])) for axis in range(3)) / (longest or 1.0)
-    across = f"{longest:.3g} across"
-    around = _one_sidedness(points) < ONE_SIDED
-    if longest > ROOM and thinning > THINS_OUT_MUCH and around and flatness < FLAT:
-        ground = f"{across} and flat, all around the origin, thinner with the distance from it"
-        return Guess("vehicle lidar", "metres", ground)
-    if longest <= OBJECT:
-        return Guess("object", "metres", f"{across}, small for a place in any common unit")
-    if longest <= ROOM:
-        return Guess("room", "metres", f"{across}, as rooms are in metres")
-    if longest > SITE:
-        return Guess("terrestrial", "metres", f"{across}, large for an object even in millimetres")
-    if thinning > THINS_OUT:
-        return Guess("terrestrial", "metres", f"{across}, thinner with the distance from the origin")
-    if around and flatness < LOW:
-        return Guess("terrestrial", "metres", f"{across} and rather low, all around the origin")
-    return Guess("object", "millimetres", f"{across}, but not as seen from a scanner amidst it")
+    size = f"extent {longest:.3g}"
+    surrounded = _mean_direction(points, parameters.sample_size) < parameters.max_mean_direction
+    if (
+        longest > parameters.max_room
+        and correlation > parameters.range_correlation_vehicle
+        and surrounded
+        and flatness < parameters.vehicle_flatness
+    ):
+        reason = f"{size}, flat, surrounds the origin, sparser with the distance from it"
+        return Guess("vehicle lidar", "metres", reason)
+    if longest <= parameters.max_object:
+        return Guess("object", "metres", f"{size}, small for a room or a site in any common unit")
+    if longest <= parameters.max_room:
+        return Guess("room", "metres", f"{size}, as of rooms in metres")
+    if longest > parameters.max_object_millimetres:
+        return Guess("terrestrial", "metres", f"{size}, large for an object even in millimetres")
+    if correlation > parameters.range_correlation:
+        return Guess("terrestrial", "metres", f"{size}, sparser with the distance from the origin")
+    if surrounded and flatness < parameters.terrestrial_flatness:
+        return Guess("terrestrial", "metres", f"{size}, rather flat, surrounds the origin")
+    return Guess("object", "millimetres", f"{size}, but no scanner seems to be at the origin")
 
 
-def _one_sidedness(points: Floats) -> float:
-    """0 where the points lie evenly around the origin, 1 where all lie in one direction from it."""
-    some = _drawn(points)
-    some = some / (np.abs(some).max() or 1.0)
-    away = np.linalg.norm(some, axis=1, keepdims=True)
-    return float(np.linalg.norm((some / np.where(away > 0, away, 1.0)).mean(axis=0)))
+def _mean_direction(points: Floats, sample_size: int) -> float:
+    """Length of the mean unit vector to the points: 0 where they surround the origin evenly, 1 in one direction."""
+    sample = points[sample_rows(len(points), sample_size)]
+    sample = sample / (np.abs(sample).max() or 1.0)
+    ranges = np.linalg.norm(sample, axis=1, keepdims=True)
+    return float(np.linalg.norm((sample / np.where(ranges > 0, ranges, 1.0)).mean(axis=0)))
 
 
-def _density(points: Floats, threads: int) -> tuple[float, float]:
-    """The usual distance to the nearest other point, and how far distances follow that from the origin (-1 to 1)."""
-    some = _drawn(points)
-    count = min(AROUND + 1, len(points))
-    squared = _core.Tree(points, threads).nearest(some, count, threads)[1]
-    apart = np.sqrt(np.where(squared > 0, squared, np.inf).min(axis=1))
-    apart = apart[np.isfinite(apart)]
-    reach, away = np.sqrt(squared[:, -1]), np.linalg.norm(some, axis=1)
-    both = (reach > 0) & (away > 0)
-    thinning = 0.0
-    if np.count_nonzero(both) > 2:
-        logs = np.log(reach[both]), np.log(away[both])
-        spread = logs[0].std() * logs[1].std()
-        thinning = float(np.mean((logs[0] - logs[0].mean()) * (logs[1] - logs[1].mean())) / spread) if spread else 0.0
-    return float(np.median(apart)) if len(apart) else 0.0, thinning
+def _spacing_and_range_correlation(
+    points: Floats, threads: int, parameters: InspectionParameters = PARAMETERS
+) -> tuple[float, float]:
+    """Median distance to the nearest different point; correlation (-1 to 1) of log spacing and log range."""
+    sample = points[sample_rows(len(points), parameters.sample_size)]
+    count = min(parameters.neighbours + 1, len(points))
+    squared = _core.Tree(points, threads).nearest(sample, count, threads)[1]
+    nearest = np.sqrt(np.where(squared > 0, squared, np.inf).min(axis=1))
+    nearest = nearest[np.isfinite(nearest)]
+    radii, ranges = np.sqrt(squared[:, -1]), np.linalg.norm(sample, axis=1)
+    positive = (radii > 0) & (ranges > 0)
+    correlation = 0.0
+    if np.count_nonzero(positive) > 2:
+        a, b = np.log(radii[positive]), np.log(ranges[positive])
+        deviation = a.std() * b.std()
+        correlation = float(np.mean((a - a.mean()) * (b - b.mean())) / deviation) if deviation else 0.0
+    return float(np.median(nearest)) if len(nearest) else 0.0, correlation
 
 
-def _drawn(points: Floats) -> Floats:
-    return points[sample_rows(len(points), MOST_MEASURED)]
-
-
-def _attribute(values: NDArray[Any]) -> Attribute:
+def _summary(values: NDArray[Any]) -> Attribute:
     low = high = None
     if values.dtype.kind in "biuf" and values.size:
         finite = values[np.isfinite(values)]

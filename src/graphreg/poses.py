@@ -1,4 +1,4 @@
-"""Rigid motions as 4x4 matrices: x_target = T x_source, with det(R) = +1 (the group SE(3))."""
+"""Rigid transforms as 4x4 matrices, x_target = T x_source with det(R) = +1: the group SE(3)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from graphreg.clouds import Cloud, Floats, as_array
 from graphreg.errors import InputError
 
-# How far a matrix that a user hands in may be from a rotation: files hold poses with six digits or so.
-ROUGHLY = 1e-4
+# Chosen: the largest element of R R^T - I that is accepted from a user; files store poses with six digits or so.
+RIGID_TOLERANCE = 1e-4
 
-# What normals are called in PLY and OFF, in PCD, and in E57.
-NORMALS = (
+# Names of normals in PLY and OFF, in PCD, and in E57.
+NORMAL_ATTRIBUTES = (
     ("nx", "ny", "nz"),
     ("normal_x", "normal_y", "normal_z"),
     ("nor:normalX", "nor:normalY", "nor:normalZ"),
@@ -24,17 +24,50 @@ NORMALS = (
 
 
 def pose(rotation: ArrayLike, translation: ArrayLike) -> Floats:
-    """The motion x -> R x + t."""
+    """The rigid transform x -> R x + t as a matrix.
+
+    Parameters
+    ----------
+    rotation : (3, 3) array_like
+    translation : (3,) array_like
+
+    Returns
+    -------
+    (4, 4) ndarray
+
+    Examples
+    --------
+    >>> pose(np.eye(3), [1, 2, 3])
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 2.],
+           [0., 0., 1., 3.],
+           [0., 0., 0., 1.]])
+    """
     matrix = np.eye(4)
     matrix[:3, :3] = rotation
     matrix[:3, 3] = translation
     return matrix
 
 
-def as_pose(value: Any, name: str = "init", tolerance: float = ROUGHLY) -> Floats:
-    """Accept a 4x4 rigid motion, its rotation made orthogonal to rounding; anything else is an InputError.
+def as_pose(value: Any, name: str = "init", tolerance: float = RIGID_TOLERANCE) -> Floats:
+    """Validate a rigid transform, and make its rotation orthogonal to rounding.
 
-    tolerance  how far R R^T may be from the identity
+    Parameters
+    ----------
+    value : (4, 4) array_like or tensor
+    name : str, default "init"
+        Name of the argument in error messages.
+    tolerance : float, default 1e-4
+        The largest element of R R^T - I that is accepted.
+
+    Returns
+    -------
+    (4, 4) ndarray
+
+    Raises
+    ------
+    InputError
+        Where `value` is no matrix of that shape, not finite, or has scale, shear or a reflection.
     """
     try:
         matrix = np.array(as_array(value), dtype=np.float64)
@@ -55,95 +88,214 @@ def as_pose(value: Any, name: str = "init", tolerance: float = ROUGHLY) -> Float
 
 
 def as_poses(value: Any, name: str = "poses") -> Floats:
-    """Accept one rigid motion or several as (N, 4, 4); anything else is an InputError."""
+    """Validate one rigid transform or several.
+
+    Parameters
+    ----------
+    value : (4, 4) or (N, 4, 4) array_like or tensor
+    name : str, default "poses"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    (N, 4, 4) ndarray
+        The matrices as they are; `as_pose` makes one orthogonal.
+
+    Raises
+    ------
+    InputError
+        Where one of them is no rigid transform, see `as_pose`.
+    """
     try:
         array = np.asarray(as_array(value), np.float64)
     except (TypeError, ValueError, RuntimeError, BufferError) as problem:
         raise InputError(f"{name}: expected 4x4 matrices of numbers, got {type(value).__name__}") from problem
     if array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
         raise InputError(f"{name}: expected shape (4, 4) or (N, 4, 4), got {array.shape}")
-    motions = array.reshape(-1, 4, 4)
-    for number, motion in enumerate(motions):
-        as_pose(motion, name if len(motions) == 1 else f"{name}[{number}]")
-    return motions
+    matrices = array.reshape(-1, 4, 4)
+    for number, matrix in enumerate(matrices):
+        as_pose(matrix, name if len(matrices) == 1 else f"{name}[{number}]")
+    return matrices
 
 
 def nearest_rotation(matrix: ArrayLike) -> Floats:
-    """The rotation closest to a 3x3 matrix."""
+    """The rotation closest to a 3x3 matrix in the Frobenius norm.
+
+    Parameters
+    ----------
+    matrix : (3, 3) array_like
+
+    Returns
+    -------
+    (3, 3) ndarray
+    """
     u, _, vt = np.linalg.svd(np.asarray(matrix, np.float64))
     u[:, 2] *= np.sign(np.linalg.det(u) * np.linalg.det(vt))
     return np.asarray(u @ vt)
 
 
 def rotation_from_vector(vector: ArrayLike) -> Floats:
-    """Rodrigues' formula: the turn about the direction of `vector` by its length in radians."""
+    """The rotation about the direction of a vector by its length in radians (Rodrigues' formula).
+
+    Parameters
+    ----------
+    vector : (3,) array_like
+
+    Returns
+    -------
+    (3, 3) ndarray
+
+    Examples
+    --------
+    >>> rotation_from_vector([0, 0, np.pi / 2]).round()
+    array([[ 0., -1.,  0.],
+           [ 1.,  0.,  0.],
+           [ 0.,  0.,  1.]])
+    """
     v = np.asarray(vector, np.float64)
     angle = float(np.linalg.norm(v))
     x, y, z = v.tolist()
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     # sin(a)/a and (1 - cos(a))/a^2, both without a division by zero and without cancellation
-    first, second = _sine_over(angle), 0.5 * _sine_over(angle / 2) ** 2
+    first, second = _sinc(angle), 0.5 * _sinc(angle / 2) ** 2
     return np.asarray(np.eye(3) + first * cross + second * (cross @ cross))
 
 
-def _sine_over(angle: float) -> float:
+def _sinc(angle: float) -> float:
     return math.sin(angle) / angle if angle else 1.0
 
 
-def inverse(motion: ArrayLike) -> Floats:
-    """The motion back."""
-    matrix = np.asarray(motion, np.float64)
-    back = matrix[:3, :3].T
-    return pose(back, -back @ matrix[:3, 3])
+def inverse(transformation: ArrayLike) -> Floats:
+    """The inverse of a rigid transform.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+        T_target_source.
+
+    Returns
+    -------
+    (4, 4) ndarray
+        T_source_target.
+    """
+    matrix = np.asarray(transformation, np.float64)
+    rotation = matrix[:3, :3].T
+    return pose(rotation, -rotation @ matrix[:3, 3])
 
 
-def transform(motion: ArrayLike, points: ArrayLike) -> Floats:
-    """Moved points, (N, 3)."""
-    matrix = np.asarray(motion, np.float64)
-    moved = np.asarray(points, np.float64) @ matrix[:3, :3].T
-    moved += matrix[:3, 3]
-    return np.asarray(moved)
+def transform(transformation: ArrayLike, points: ArrayLike) -> Floats:
+    """Apply a rigid transform to points.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+    points : (N, 3) array_like
+
+    Returns
+    -------
+    (N, 3) ndarray
+
+    Examples
+    --------
+    >>> transform(pose(np.eye(3), [1, 2, 3]), [[0, 0, 0], [1, 0, 0]])
+    array([[1., 2., 3.],
+           [2., 2., 3.]])
+    """
+    matrix = np.asarray(transformation, np.float64)
+    result = np.asarray(points, np.float64) @ matrix[:3, :3].T
+    result += matrix[:3, 3]
+    return np.asarray(result)
 
 
-def transform_cloud(motion: ArrayLike, cloud: Cloud) -> Cloud:
-    """A moved cloud: normals among its attributes are turned, all else is kept."""
-    matrix = np.asarray(motion, np.float64)
+def transform_cloud(transformation: ArrayLike, cloud: Cloud) -> Cloud:
+    """Apply a rigid transform to a cloud: to its points, and to normals among its attributes.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+    cloud : Cloud
+
+    Returns
+    -------
+    Cloud
+        All other attributes are as they were.
+    """
+    matrix = np.asarray(transformation, np.float64)
     attributes = dict(cloud.attributes)
-    for names in NORMALS:
+    for names in NORMAL_ATTRIBUTES:
         if all(name in attributes and attributes[name].ndim == 1 for name in names):
-            turned = np.stack([attributes[name] for name in names], axis=1) @ matrix[:3, :3].T
-            attributes |= {name: turned[:, i].astype(attributes[name].dtype) for i, name in enumerate(names)}
+            normals = np.stack([attributes[name] for name in names], axis=1) @ matrix[:3, :3].T
+            attributes |= {name: normals[:, i].astype(attributes[name].dtype) for i, name in enumerate(names)}
     return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes)
 
 
 def fit_rigid_transform(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:
-    """The motion T that minimises sum_i w_i |T x_i - y_i|^2 (Arun, Huang, Blostein 1987; Kabsch 1976).
+    """The rigid transform T that minimises sum_i w_i |T x_i - y_i|^2: the weighted Kabsch algorithm.
 
-    source, target  (N, 3), paired by row
-    weights         (N,), not negative, not all zero; by default all alike
+    Parameters
+    ----------
+    source, target : (N, 3) ndarray
+        The points x_i and y_i, in correspondence by row.
+    weights : (N,) ndarray, optional
+        The weights w_i, not negative and not all zero; by default equal.
+
+    Returns
+    -------
+    (4, 4) ndarray
+        T_target_source.
+
+    References
+    ----------
+    W. Kabsch, A solution for the best rotation to relate two sets of vectors, Acta Crystallographica A32, 1976.
+    K. S. Arun, T. S. Huang, S. D. Blostein, Least-squares fitting of two 3-D point sets, PAMI 9(5), 1987.
+
+    Examples
+    --------
+    >>> source = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> fit_rigid_transform(source, source + [1, 2, 3])[:3, 3].round(12)
+    array([1., 2., 3.])
     """
-    shares = np.full(len(source), 1 / len(source)) if weights is None else weights / weights.sum()
-    here, there = shares @ source, shares @ target
-    covariance = (target - there).T @ ((source - here) * shares[:, None])
+    normalised = np.full(len(source), 1 / len(source)) if weights is None else weights / weights.sum()
+    source_mean, target_mean = normalised @ source, normalised @ target
+    covariance = (target - target_mean).T @ ((source - source_mean) * normalised[:, None])
     rotation = nearest_rotation(covariance)
-    return pose(rotation, there - rotation @ here)
+    return pose(rotation, target_mean - rotation @ source_mean)
 
 
-def principal_frame(cloud: Floats) -> Floats:
-    """The motion to the centroid and principal axes of a cloud, so that a grid laid there moves with the cloud.
+def principal_frame(points: Floats) -> Floats:
+    """The transform to the frame of a cloud's centroid and principal axes.
 
-    Axes point to where the cloud reaches farther, by the third moment.
+    A voxel grid in that frame moves with the cloud. Each axis points in the direction of positive skewness: to where
+    the cloud extends farther, by the third moment.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+
+    Returns
+    -------
+    (4, 4) ndarray
+        T_principal_cloud.
     """
-    centre = cloud.mean(axis=0)
-    arms = cloud - centre
-    axes = np.linalg.eigh(arms.T @ arms)[1]
-    axes *= np.where(np.sum((arms @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
+    centre = points.mean(axis=0)
+    centred = points - centre
+    axes = np.linalg.eigh(centred.T @ centred)[1]
+    axes *= np.where(np.sum((centred @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
     axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
     return pose(axes.T, -axes.T @ centre)
 
 
 def cross_matrices(vectors: Floats) -> Floats:
-    """The matrices [v] with [v] u = v x u."""
+    """The skew-symmetric matrices [v] with [v] u = v x u.
+
+    Parameters
+    ----------
+    vectors : (N, 3) ndarray
+
+    Returns
+    -------
+    (N, 3, 3) ndarray
+    """
     x, y, z = vectors.T
     zero = np.zeros_like(x)
     return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=1).reshape(-1, 3, 3)
@@ -179,13 +331,19 @@ def adjoint(transforms: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class PoseGraph:
-    """Poses, and motions between them.
+    """A pose graph: poses of scans, and relative transforms between pairs of them.
 
-    poses        (N, 4, 4): x_world = P x
-    pairs        (E, 2): source and target of each edge
-    transforms   (E, 4, 4): x_target = Z x_source
-    information  (E, 6, 6): the inverse of the covariance of a small motion after Z: turns about the target's x, y, z
-                 axes (radians), then shifts along them
+    Attributes
+    ----------
+    poses : (N, 4, 4) ndarray
+        T_world_scan of each scan.
+    pairs : (E, 2) ndarray of int
+        Source and target of each edge.
+    transforms : (E, 4, 4) ndarray
+        T_target_source of each edge.
+    information : (E, 6, 6) ndarray
+        The inverse of the covariance of a small transform on the left of each T_target_source, in the target's frame:
+        rotations about the x, y, z axes (radians), then translations along them.
     """
 
     poses: Floats

@@ -170,7 +170,7 @@ def register(
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if isinstance(cloud, Cloud) and len(cloud) < chosen.required_points:
             raise InputError(
-                f"{name}: holds {len(cloud)} finite points, but at least {chosen.required_points} are needed"
+                f"{name}: has {len(cloud)} finite points, but at least {chosen.required_points} are needed"
             )
     _require_seed(seed)
     start = None if init is None else as_pose(init)

@@ -1,4 +1,4 @@
-"""Fewer points, evenly spread: one for each cell of a grid."""
+"""Voxel-grid downsampling."""
 
 from __future__ import annotations
 
@@ -7,26 +7,51 @@ from typing import Any
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Floats, as_cloud, extent
 from graphreg.errors import InputError
 from graphreg.threads import thread_count
 
 
 def voxel_downsample(points: Any, size: float, threads: int | None = None) -> Floats:
-    """(M, 3): the mean of the points in each occupied cell of a cubic grid, cells in the order of a Z-curve.
+    """Replace the points in each occupied voxel of a cubic grid by their mean.
 
-    size  the side of a cell, in the unit of the data. The grid has a corner at the origin, so that scans in one frame
-          share their cells.
+    Parameters
+    ----------
+    points : (N, 3) array_like
+        Rows with NaN or infinity are left out.
+    size : float
+        Edge length of a voxel, in the unit of the data. The grid has a corner at the origin, so that scans in one
+        frame share their voxels.
+    threads : int, optional
+        Number of threads, by default all cores; the result does not depend on it.
+
+    Returns
+    -------
+    (M, 3) ndarray
+        One point for each occupied voxel, in the order of a Z-curve.
+
+    Raises
+    ------
+    InputError
+        Where `size` is not a positive length, or so small that the grid would have more voxels along an axis than its
+        keys can number.
+
+    Examples
+    --------
+    >>> points = np.array([[0.1, 0.1, 0.1], [0.3, 0.1, 0.1], [1.5, 0.5, 0.5]])
+    >>> voxel_downsample(points, 1.0)
+    array([[0.2, 0.1, 0.1],
+           [1.5, 0.5, 0.5]])
     """
     cloud = as_cloud(points, "points")
     if not (isinstance(size, (int, float, np.integer, np.floating)) and 0 < size < np.inf):
         raise InputError(f"size: expected a positive length, got {size!r}")
-    extent = float(np.ptp(cloud.points, axis=0).max())
-    most = 2**_core.VOXEL_BITS
-    if extent / size >= most - 1:
+    length = extent(cloud.points)
+    max_voxels = 2**_core.VOXEL_BITS
+    if length / size >= max_voxels - 1:
         raise InputError(
-            f"size: {size:g} would cut the cloud's extent of {extent:g} into {extent / size:.3g} cells, "
-            f"at most {most} are possible; take a larger size, or first drop points far away (graphreg.inliers)"
+            f"size: {size:g} would divide the cloud's extent of {length:g} into {length / size:.3g} voxels, "
+            f"at most {max_voxels} are possible; use a larger size, or first remove outliers (graphreg.inliers)"
         )
     order, starts, _ = _core.group_by_voxel(cloud.points, float(size), thread_count(threads))
     return _core.voxel_means(cloud.points, order, starts, thread_count(threads))

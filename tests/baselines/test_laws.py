@@ -128,7 +128,7 @@ def test_what_cannot_be_used(body: np.ndarray, method: str) -> None:
         graphreg.register(body, body, method=method, voxel=-1.0)
     with pytest.raises(graphreg.InputError, match="all points lie in one place"):
         graphreg.register(np.zeros((50, 3)), np.zeros((50, 3)), method=method)
-    with pytest.raises(graphreg.InputError, match="^source: holds 5 finite points"):
+    with pytest.raises(graphreg.InputError, match="^source: has 5 finite points"):
         graphreg.register(body[:5], body, method=method)
 
 

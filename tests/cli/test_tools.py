@@ -53,8 +53,8 @@ def test_info_counts_what_is_there(run: Shell) -> None:
     said = json.loads(done.out)
     assert (said["points"], said["not_finite"], said["duplicates"]) == (6, 1, 2)
     assert (said["low"], said["high"], said["size"]) == ([0, 0, 0], [1, 1, 2], [1, 1, 2])
-    assert said["attributes"]["shade"] == {"type": "uint8", "numbers": 1, "low": 0, "high": 5}
-    assert said["attributes"]["colour"]["numbers"] == 3
+    assert said["attributes"]["shade"] == {"type": "uint8", "components": 1, "low": 0, "high": 5}
+    assert said["attributes"]["colour"]["components"] == 3
 
 
 def test_spacing_is_that_of_a_grid(run: Shell) -> None:

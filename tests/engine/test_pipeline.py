@@ -322,11 +322,11 @@ def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        (np.zeros((50, 3)), "source: holds 1 different points, but at least 11"),
-        (np.repeat(np.arange(15.0).reshape(5, 3), 20, axis=0), "source: holds 5 different points, but at least 11"),
+        (np.zeros((50, 3)), "source: has 1 different points, but at least 11"),
+        (np.repeat(np.arange(15.0).reshape(5, 3), 20, axis=0), "source: has 5 different points, but at least 11"),
         (np.full((50, 3), np.nan), "source: .*finite"),
-        (np.random.default_rng(0).normal(size=(10, 3)), "source: holds 10 finite points, but at least 11"),
-        (np.full((50, 3), 1e200), "source: holds coordinates beyond"),
+        (np.random.default_rng(0).normal(size=(10, 3)), "source: has 10 finite points, but at least 11"),
+        (np.full((50, 3), 1e200), "source: has coordinates beyond"),
     ],
 )
 def test_clouds_without_enough_points_are_refused(points: Floats, told: str) -> None:
@@ -407,7 +407,7 @@ def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
         ({"k": "many"}, "k: expected a positive whole number"),
         ({"k": 1}, "k: expected at least 2"),
         ({"points": 1e4}, "points: expected a positive whole number"),
-        ({"points": 5}, "source: holds . different points"),
+        ({"points": 5}, "source: has . different points"),
         ({"alpha": np.nan}, "alpha: expected a positive number"),
         ({"voxel": "small"}, "voxel: expected a positive length"),
         ({"voxel": np.inf}, "voxel: expected a positive length"),

@@ -110,8 +110,8 @@ def test_a_point_that_is_far_off_is_left_out_with_its_weight(pair: synthetic.Pai
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        (np.repeat(random_cloud("blob", 5, 0), 20, axis=0), "source: holds 5 different points"),
-        (np.zeros((100, 3)), "source: holds 1 different points"),
+        (np.repeat(random_cloud("blob", 5, 0), 20, axis=0), "source: has 5 different points"),
+        (np.zeros((100, 3)), "source: has 1 different points"),
     ],
 )
 def test_too_few_points(points: Floats, told: str) -> None:

@@ -69,7 +69,7 @@ def test_rows_that_are_not_finite_and_points_without_neighbours() -> None:
         ({"radius": 0.0}, "radius: expected a positive"),
         ({"normals": np.zeros((5, 3))}, r"normals: expected shape \(100, 3\)"),
         ({"normals": np.full((100, 3), np.nan)}, "normals: expected finite"),
-        ({"k": 200}, "points: holds 100 points"),
+        ({"k": 200}, "points: has 100 points"),
     ],
 )
 def test_arguments_out_of_range(settings: dict[str, object], message: str) -> None:

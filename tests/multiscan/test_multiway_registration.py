@@ -189,7 +189,7 @@ def test_a_scan_with_most_points_on_one_near_thing_is_placed() -> None:
         ([np.zeros((20, 3))], None, "clouds: expected a list of at least two, got 1"),
         ("scans", None, "clouds: expected a list of at least two, got str"),
         ([np.zeros((20, 3))] * 2, ["a", "a"], "names: expected 2 different ones, got a, a"),
-        ([np.zeros((20, 3)), np.zeros((4, 3))], ["a", "b"], "b: holds 4 points, but at least 11 are needed"),
+        ([np.zeros((20, 3)), np.zeros((4, 3))], ["a", "b"], "b: has 4 points, but at least 11 are needed"),
         ([np.zeros((20, 3)), np.eye(3)[[0, 1, 2] * 5]], ["a", "b"], "a: has 1 distinct points, but at least 11"),
         ([np.zeros((20, 3)), "text"], ["a", "b"], "b: expected an"),
     ],

@@ -188,7 +188,7 @@ def test_bad_input_is_named() -> None:
     result = graphreg.register(BODY, BODY, method="icp")
     with pytest.raises(InputError, match=r"^result: expected what register"):
         before_and_after(None, BODY, BODY)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"^target: holds 2 points"):
+    with pytest.raises(InputError, match=r"^target: has 2 points"):
         before_and_after(result, BODY, BODY[:2])
     with pytest.raises(InputError, match=r"^source: expected shape"):
         before_and_after(result, BODY[:, :2], BODY)

@@ -300,7 +300,7 @@ def test_what_cannot_be_run_is_told(live: Live, choice: Choice, told: str) -> No
 def test_too_few_points_are_told(clouds: tuple[np.ndarray, np.ndarray]) -> None:
     live = Live(clouds[0][:5], clouds[1])
     live.start()
-    assert done(live).problem == "source: holds 5 finite points, but at least 11 are needed"
+    assert done(live).problem == "source: has 5 finite points, but at least 11 are needed"
     live.close()
 
 

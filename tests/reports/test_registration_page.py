@@ -161,8 +161,8 @@ def test_bad_input_is_named_and_leaves_no_file(tmp_path: Path, result: graphreg.
     path = tmp_path / "report.html"
     for told, arguments in (
         ("result: expected what register() returned, got ndarray", (MOTION, SOURCE, TARGET)),
-        ("source: holds 0 points", (result, np.empty((0, 3)), TARGET)),
-        ("target: holds 2 points", (result, SOURCE, TARGET[:2])),
+        ("source: has 0 points", (result, np.empty((0, 3)), TARGET)),
+        ("target: has 2 points", (result, SOURCE, TARGET[:2])),
         (f"target: expected shape (N, 3), got ({len(TARGET)},)", (result, SOURCE, TARGET[:, 0])),
     ):
         with pytest.raises(InputError, match=f"^{re.escape(told)}"):

@@ -79,5 +79,5 @@ def _numbers(values: tuple[float, ...]) -> str:
 
 
 def _described(held: Attribute) -> str:
-    type = held.type if held.numbers == 1 else f"{held.numbers} x {held.type}"
+    type = held.type if held.components == 1 else f"{held.components} x {held.type}"
     return type if held.low is None else f"{type} from {held.low:.6g} to {held.high:.6g}"

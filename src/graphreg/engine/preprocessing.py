@@ -210,7 +210,7 @@ def build_pyramids(
     clouds = [source, target]
     for cloud in clouds:
         if len(cloud) <= k:
-            raise InputError(f"{cloud.name}: holds {len(cloud)} different points, but at least {k + 1} are needed")
+            raise InputError(f"{cloud.name}: has {len(cloud)} different points, but at least {k + 1} are needed")
     cell, fine = _sides(clouds, voxel, shared, threads)
     found = map_pair(lambda cloud, workers: _on_surface(cloud, fine, k, alpha, workers), clouds, threads)
     if any(_alone(*cells) > MOST_ALONE for cells in found):

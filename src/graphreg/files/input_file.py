@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import LARGEST_COORDINATE, Cloud, Floats
+from graphreg.clouds import MAX_COORDINATE, Cloud, Floats
 from graphreg.errors import FileError, MissingExtraError
 
 Progress = Callable[[int, int], None]
@@ -273,8 +273,8 @@ class InputFile:
                 self.fail(f"none of its {len(points)} points is finite")
             points = points[finite]
             columns = {name: values[finite] for name, values in columns.items()}
-        if max(points.max(), -points.min()) > LARGEST_COORDINATE:
-            self.fail(f"holds coordinates beyond {LARGEST_COORDINATE:g}, too large to square")
+        if max(points.max(), -points.min()) > MAX_COORDINATE:
+            self.fail(f"holds coordinates beyond {MAX_COORDINATE:g}, too large to square")
         return Cloud(points, finite, columns)
 
     def split(self, columns: Mapping[str, NDArray[Any]]) -> Cloud:
