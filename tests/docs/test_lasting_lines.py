@@ -1,7 +1,7 @@
-"""The command lines of README, docs and --help that stay, download or measure for minutes.
+"""The command lines of README, docs and --help that run until they are stopped, download, or measure for minutes.
 
-A viewer is opened and ended by Ctrl-C. A download comes from a server on this machine. A measurement that ends in
-seconds is run; a longer one is begun as it stands and ended by Ctrl-C, and all that it would do is planned.
+A viewer is opened and ended by Ctrl-C. A download comes from a server on this machine. An experiment that ends in
+seconds is run; a longer one is started as it is, and ended by Ctrl-C. Of all experiments the jobs are listed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.commands import Shell
 from tests.support.snippets import BENCH, GET, VIEW, environment, lines_in_text, lines_of_shell
 from tests.support.strategies import small_scan
 from typer.testing import CliRunner
@@ -41,8 +42,15 @@ PAGE = f"{BENCH} page"
 PAGES = [line for line in MEASURED if line.startswith(PAGE)]
 QUICK = [line for line in MEASURED if "--quick" in line and not line.startswith(f"{BENCH} all")]
 LONG = [line for line in MEASURED if line not in (*PAGES, *QUICK)]
-PLANNED = sorted({line for line in (*MEASURED, *lines_in_text(BENCH)) if not line.startswith((PAGE, f"{BENCH} NAME"))})
-# Of one method, the first run in each cell of the tables.
+# Also those of sentences and tables; without a folder of real scans, of which there are none here.
+EXPERIMENT_LINES = sorted(
+    {
+        line.replace(" --data FOLDER", "")
+        for line in (*MEASURED, *lines_in_text(BENCH))
+        if not line.startswith((PAGE, f"{BENCH} NAME"))
+    }
+)
+# Of one method, the first run of each entry of the tables.
 LESS = ["--budget", "0", "--methods", "graphreg"]
 
 
@@ -50,9 +58,10 @@ def test_there_are_lines_of_each_kind() -> None:
     assert all((VIEWED, GOT, PAGES, QUICK, LONG))
 
 
-# ---------------------------------------------------------------------------------------------------------- viewing
+# ------------------------------------------------------------------------------------------------------ the viewer
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("viser") is None, reason="viser is not installed: pip install 'graphreg[view]'")
 @pytest.mark.parametrize("line", VIEWED)
 def test_a_viewer_shows_a_page_until_ctrl_c(line: str, tmp_path: Path) -> None:
@@ -63,7 +72,7 @@ def test_a_viewer_shows_a_page_until_ctrl_c(line: str, tmp_path: Path) -> None:
             pytest.importorskip("laspy")
         graphreg.write(tmp_path / name, points)
     # Whichever port is named, another program may have it.
-    with begun([*words, "--port", "0"], tmp_path) as running:
+    with started([*words, "--port", "0"], tmp_path) as running:
         try:
             assert running.stdout is not None
             said = running.stdout.readline()
@@ -77,13 +86,13 @@ def test_a_viewer_shows_a_page_until_ctrl_c(line: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(scans)
 
 
-def begun(words: list[str], folder: Path) -> subprocess.Popen[str]:
+def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
     variables = environment() | {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(words, cwd=folder, env=variables, text=True, **pipes)
 
 
-# ------------------------------------------------------------------------------------------------------ downloading
+# --------------------------------------------------------------------------------------------------------- downloads
 
 # The command, with the archives of a data set at another address, and small.
 PROGRAM = """
@@ -92,29 +101,29 @@ from dataclasses import replace
 from graphreg.cli import main
 from graphreg.datasets.catalogue import DATASETS
 from graphreg.errors import MissingExtraError
-shop, name = sys.argv.pop(1), sys.argv[3]
-archives = [replace(one, url=f"{shop}/{one.name}", checksum=None) for one in DATASETS[name].archives]
+server, name = sys.argv.pop(1), sys.argv[3]
+archives = [replace(one, url=f"{server}/{one.name}", checksum=None) for one in DATASETS[name].archives]
 DATASETS[name] = replace(DATASETS[name], archives=tuple(archives))
 main()
 """
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[str]:
+def server(tmp_path: Path) -> Iterator[str]:
     """The address of a server with the bunny, of which there are two scans of few points."""
-    held = tmp_path / "held"
-    data = held / "bunny" / "data"
+    files = tmp_path / "files"
+    data = files / "bunny" / "data"
     data.mkdir(parents=True)
     for name in ("bun000", "bun045"):
         graphreg.write(data / f"{name}.ply", small_scan("hare"))
     (data / "bun.conf").write_text("bmesh bun000.ply 0 0 0 0 0 0 1\nbmesh bun045.ply 0 0 0 0 0 0 1\n")
-    with tarfile.open(held / DATASETS["stanford_bunny"].archives[0].name, "w:gz") as archive:
-        archive.add(held / "bunny", "bunny")
+    with tarfile.open(files / DATASETS["stanford_bunny"].archives[0].name, "w:gz") as archive:
+        archive.add(files / "bunny", "bunny")
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *arguments: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(held))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(files))) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -122,40 +131,40 @@ def shop(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", GOT)
-def test_what_is_downloaded_can_be_loaded(line: str, shop: str, tmp_path: Path) -> None:
+def test_what_is_downloaded_can_be_loaded(line: str, server: str, tmp_path: Path) -> None:
     words = shlex.split(line)
     assert words[:4] == ["graphreg", "data", "get", "stanford_bunny"], "the server has nothing else"
-    with begun([sys.executable, "-c", PROGRAM, shop, *words[1:]], tmp_path) as running:
+    with started([sys.executable, "-c", PROGRAM, server, *words[1:]], tmp_path) as running:
         out, err = running.communicate(timeout=600)
     assert running.returncode == 0, out + err
     folder = tmp_path / words[words.index("--folder") + 1]
     assert [len(scan.read()) for scan in stanford.scans(folder / "stanford_bunny")] == [len(small_scan("hare"))] * 2
 
 
-# -------------------------------------------------------------------------------------------------------- measuring
+# ------------------------------------------------------------------------------------------------------- experiments
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("measured")
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
+def test_quick_experiments_and_their_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRAPHREG_DATA", raising=False)
+    for line in (*QUICK, *PAGES):
+        words = shlex.split(line)[1:]
+        done = Shell(monkeypatch, capsys)(*words, *(LESS if line in QUICK else ()))
+        assert done.status == 0, (line, done.err + done.out)
+        page = tmp_path / words[words.index("--report") + 1]
+        assert "</html>" in page.read_text(encoding="utf-8"), line
 
 
-@pytest.mark.parametrize("line", [*QUICK, *PAGES])
-def test_a_quick_measurement_and_its_page(line: str, results: Path) -> None:
-    words = shlex.split(line)
-    if line in PAGES and not (results / "results").exists():
-        pytest.skip("nothing was measured before")
-    with begun([*words, *(LESS if line in QUICK else ())], results) as running:
-        out, err = running.communicate(timeout=600)
-    assert running.returncode == 0, out + err
-    page = results / words[words.index("--report") + 1]
-    assert "</html>" in page.read_text(encoding="utf-8")
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LONG)
-def test_a_long_measurement_begins_and_ctrl_c_keeps_what_is_done(line: str, tmp_path: Path) -> None:
-    with begun(shlex.split(line), tmp_path) as running:
+def test_a_long_experiment_starts_and_ctrl_c_keeps_finished_runs(line: str, tmp_path: Path) -> None:
+    with started(shlex.split(line), tmp_path) as running:
         while running.poll() is None and not runs_in(tmp_path / "results"):
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
@@ -170,25 +179,28 @@ def runs_in(folder: Path) -> int:
     return sum(text.count('{"job"') for path in folder.glob("*.runs.jsonl") for text in [path.read_text()])
 
 
-@pytest.mark.parametrize("line", PLANNED)
-def test_all_that_is_to_be_measured_is_planned(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every line also of sentences and tables: its experiments and options are known, and there is something to do."""
-    planned = []
+@pytest.mark.parametrize("line", EXPERIMENT_LINES)
+def test_experiments_and_options_are_known_and_there_are_jobs(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
 
-    def plan(name: str, out: Path, data: Path | None, options: dict[str, Any], quick: bool, *others: Any) -> list[Path]:
+    def list_jobs(
+        name: str, out: Path, data: Path | None, options: dict[str, Any], quick: bool, *others: Any
+    ) -> list[Path]:
         module = import_module(f"graphreg.bench.{name}")
         jobs = module.jobs(data, quick=quick, **options)
         assert jobs
-        planned.append(name)
+        listed.append(name)
         provenance = measured_now(f"graphreg bench {name}", module.PARTS)
         return [write_results(out, name, Results(module.TITLE, provenance, [], [{"jobs": len(jobs)}]))]
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)
-    monkeypatch.setattr(runner, "run_experiment", plan)
+    monkeypatch.setattr(runner, "run_experiment", list_jobs)
     done = CliRunner().invoke(app, shlex.split(line)[1:])
     if isinstance(done.exception, MissingExtraError):
         pytest.skip(str(done.exception))
     assert done.exit_code == 0, (done.output, done.exception)
-    assert planned == [name for name in EXPERIMENTS if name in planned]
-    assert planned
+    assert listed == [name for name in EXPERIMENTS if name in listed]
+    assert listed
