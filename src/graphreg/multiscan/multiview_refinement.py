@@ -1,19 +1,21 @@
-"""All scans at once, surfaces on surfaces: the last step from motions between pairs to poses of all.
+"""Multiview refinement: all poses at once, by the surfaces of all scans (bundle adjustment of surfels).
 
-Every pair is looked at where its scans now lie. What its points and surfaces say there is an edge: the step that they
-ask for, and how firmly they are held (the normal equations of the engine's last steps). The poses go where all edges
-rest together, and the pairs are looked at again.
+Each iteration linearises every pair at the present poses. The normal equations of the symmetric point-to-plane distance
+give the relative transform that the pair asks for, and its information matrix: an edge of a pose graph. The poses
+that minimise the squared errors of all edges are those of the next iteration.
 
-Surfaces are not those that pairs were found by. There, in clouds of few points, each point that stands off those around
-it is taken for an outlier; on a bent surface these are more often points that noise moved outwards, and what is left
-lies too far inwards, by a hundredth of a cell or so. Here outliers do no harm, for no other scan has them in the same
-place, and all points take part.
+The surfels are not those of the pairwise registrations. For clouds of few points those are computed without the points
+that deviate from their neighbours. On a curved surface these are mostly points that noise moved outwards, so what is
+left is biased inwards, by about a hundredth of a voxel. Here outliers do no harm, because no other scan has them in the
+same position, and all points are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -27,10 +29,29 @@ from graphreg.engine.surfels import Surfels, voxel_moments
 from graphreg.multiscan.pose_graph_optimisation import least_squares_poses
 from graphreg.poses import PoseGraph, inverse, pose, rotation_from_vector
 
-# Looks at all pairs, at most; none follows where no scan moved farther than this, in cells.
-LOOKS, STILL = 8, 2e-3
-# Surfaces that lie closer than this are not held the more firmly for it, in cells.
-CLOSEST = 0.02
+
+@dataclass(frozen=True)
+class MultiviewParameters:
+    """Constants of multiview refinement. All are chosen."""
+
+    # Linearisations at most. It ends earlier once no scan moves by more than this many voxels.
+    max_iterations: int = 8
+    tolerance: float = 2e-3
+    # Smallest residual, in voxels, that counts for the weight of a pair: closer surfaces weigh no more.
+    min_residual: float = 0.02
+    # Singular values below this share of the largest are unconstrained directions.
+    rank_tolerance: float = 1e-9
+
+
+MULTIVIEW = MultiviewParameters()
+
+
+@dataclass(frozen=True, eq=False)
+class ScanSurface:
+    """Surfels of a scan, with lengths in voxels, and its points, each assigned to its surfel."""
+
+    surfels: Surfels
+    points: _core.SurfelPoints
 
 
 def refine_multiview(
@@ -39,67 +60,91 @@ def refine_multiview(
     pairs: Sequence[tuple[int, int]],
     voxel: float | None = None,
     threads: int = 1,
+    parameters: MultiviewParameters = MULTIVIEW,
 ) -> Floats:
-    """Poses (N, 4, 4), x_world = P x_scan, near those given, in which the surfaces of all pairs rest together.
+    """Refine the poses of all scans together.
 
-    pairs  source and target of those that overlap; the first scan of each group that they join stays where it is
-    voxel  as in `register`
+    Parameters
+    ----------
+    scans : sequence of PreprocessedCloud
+    poses : (N, 4, 4) ndarray
+        Initial poses, x_world = P x_scan.
+    pairs : sequence of (int, int)
+        Numbers of source and target of the scans that overlap.
+    voxel : float, optional
+        Fine voxel size. The default follows from each pair.
+    threads : int, default 1
+        The result does not depend on it.
+    parameters : MultiviewParameters, default MULTIVIEW
+
+    Returns
+    -------
+    (N, 4, 4) ndarray
+        The refined poses. The first scan of each group that pairs connect keeps its pose.
     """
     if not pairs:
         return poses
     ends = np.array(pairs, np.intp)
-    here = poses @ np.array([inverse(scan.home) for scan in scans])
-    reaches = np.array([np.sqrt((scan.local**2).sum(axis=1).mean()) for scan in scans])
-    cells = [voxel or _cell(scans[source], scans[target]) for source, target in pairs]
-    wanted = sorted({(scan, cell) for pair, cell in zip(pairs, cells, strict=True) for scan in pair})
+    # Poses of the local frames, whose origins are near the points.
+    local_poses = poses @ np.array([inverse(scan.home) for scan in scans])
+    radii = np.array([np.sqrt((scan.local**2).sum(axis=1).mean()) for scan in scans])
+    voxels = [voxel or _shared_voxel(scans[source], scans[target]) for source, target in pairs]
+    needed = sorted({(scan, size) for pair, size in zip(pairs, voxels, strict=True) for scan in pair})
     with ThreadPoolExecutor(threads) as pool:
-        made = dict(zip(wanted, pool.map(lambda each: _surface(scans[each[0]], each[1]), wanted), strict=True))
-        sides = [(made[s, cell], made[t, cell]) for (s, t), cell in zip(pairs, cells, strict=True)]
-        for _ in range(LOOKS):
-            motions = [inverse(here[target]) @ here[source] for source, target in pairs]
-            told = list(pool.map(_asked_for, sides, cells, motions))
-            edges = PoseGraph(
-                here, ends, np.array([motion for motion, _ in told]), np.array([firm for _, firm in told])
-            )
-            before, here = here, least_squares_poses(edges)
-            change = here - before
-            moved = np.linalg.norm(change[:, :3, 3], axis=1) + reaches * np.linalg.norm(change[:, :3, :3], axis=(1, 2))
-            if moved.max() <= STILL * min(cells):
+        computed = pool.map(lambda each: _scan_surface(scans[each[0]], each[1]), needed)
+        surfaces = dict(zip(needed, computed, strict=True))
+        sources = [surfaces[source, size] for (source, _), size in zip(pairs, voxels, strict=True)]
+        targets = [surfaces[target, size] for (_, target), size in zip(pairs, voxels, strict=True)]
+        linearise = partial(_linearised, parameters=parameters)
+        for _ in range(parameters.max_iterations):
+            present = [inverse(local_poses[target]) @ local_poses[source] for source, target in pairs]
+            edges = pool.map(linearise, sources, targets, voxels, present)
+            transforms, information = (np.array(each) for each in zip(*edges, strict=True))
+            before = local_poses
+            local_poses = least_squares_poses(PoseGraph(local_poses, ends, transforms, information))
+            if _largest_displacement(local_poses - before, radii) <= parameters.tolerance * min(voxels):
                 break
-    return np.asarray(here @ np.array([scan.home for scan in scans]))
+    return np.asarray(local_poses @ np.array([scan.home for scan in scans]))
 
 
-def _cell(source: PreprocessedCloud, target: PreprocessedCloud) -> float:
-    """The side of fine cells that both scans fill, as the engine has it; a step of a ladder, so that pairs share it."""
-    side = max(max(scan.sides[1] / FINE_PER_COARSE, scan.sides[2]) for scan in (source, target))
-    return float(LADDER ** np.round(np.log(side) / np.log(LADDER)))
+def _shared_voxel(source: PreprocessedCloud, target: PreprocessedCloud) -> float:
+    """Fine voxel size that both scans fill, rounded to a step of the engine's ladder so that pairs share surfels."""
+    size = max(max(scan.sides[1] / FINE_PER_COARSE, scan.sides[2]) for scan in (source, target))
+    return float(LADDER ** np.round(np.log(size) / np.log(LADDER)))
 
 
-def _surface(scan: PreprocessedCloud, cell: float) -> tuple[Surfels, _core.SurfelPoints]:
-    """Pieces of surface of the cells that the X84 rule keeps, in cells, and the points that lie on them."""
-    usual = EngineSettings()
-    cells = voxel_moments(scan.local, cell, scan.weights, usual.k, strays=False)
-    response = cells.response()
-    highest = robust_x84_limit(strided_sample(np.repeat(response, cells.counts)), usual.alpha, scan.rounding / cell)
-    surface = orient_outward(cells.surface(response <= highest))
-    return surface, assign_to_surfels(surface, scan.local / cell)
+def _scan_surface(scan: PreprocessedCloud, voxel: float) -> ScanSurface:
+    """Surfels of the voxels that the X84 rule keeps, and all points, each assigned to its surfel."""
+    defaults = EngineSettings()
+    moments = voxel_moments(scan.local, voxel, scan.weights, defaults.k, strays=False)
+    response = moments.response()
+    of_points = strided_sample(np.repeat(response, moments.counts))
+    limit = robust_x84_limit(of_points, defaults.alpha, scan.rounding / voxel)
+    surfels = orient_outward(moments.surface(response <= limit))
+    return ScanSurface(surfels, assign_to_surfels(surfels, scan.local / voxel))
 
 
-def _asked_for(
-    sides: tuple[tuple[Surfels, _core.SurfelPoints], tuple[Surfels, _core.SurfelPoints]], cell: float, motion: Floats
+def _linearised(
+    source: ScanSurface, target: ScanSurface, voxel: float, transform: Floats, parameters: MultiviewParameters
 ) -> tuple[Floats, Floats]:
-    """Where a pair that lies like this would go in one step, and (6, 6) how firmly it is held there.
+    """The relative transform of a pair after one Gauss-Newton step, and its information matrix (6, 6).
 
-    Turns are about the middle of the target, in radians, shifts in the unit of the data.
+    Rotations are about the origin of the target's local frame, in radians, translations in the unit of the data.
     """
-    (source, of_source), (target, of_target) = sides
-    close = pose(motion[:3, :3], motion[:3, 3] / cell)
-    scale = float(kernel_widths(source, target)[-1])
-    equations, slope, weight, squared = _core.symmetric_equations(of_source, of_target, close, scale, 1)
+    in_voxels = pose(transform[:3, :3], transform[:3, 3] / voxel)
+    width = float(kernel_widths(source.surfels, target.surfels)[-1])
+    hessian, gradient, weight, squared = _core.symmetric_equations(source.points, target.points, in_voxels, width, 1)
     if not weight > 0:
-        return motion, np.zeros((6, 6))
-    step = np.linalg.lstsq(equations, slope, rcond=1e-9)[0]
-    moved = pose(rotation_from_vector(step[:3]), step[3:]) @ close
-    unit = np.repeat([1.0, 1 / cell], 3)
-    firm = equations * np.outer(unit, unit) / max(squared / weight, CLOSEST**2)
-    return pose(moved[:3, :3], moved[:3, 3] * cell), firm
+        return transform, np.zeros((6, 6))
+    step = np.linalg.lstsq(hessian, gradient, rcond=parameters.rank_tolerance)[0]
+    moved = pose(rotation_from_vector(step[:3]), step[3:]) @ in_voxels
+    unit = np.repeat([1.0, 1 / voxel], 3)
+    information = hessian * np.outer(unit, unit) / max(squared / weight, parameters.min_residual**2)
+    return pose(moved[:3, :3], moved[:3, 3] * voxel), information
+
+
+def _largest_displacement(changes: Floats, radii: Floats) -> float:
+    """Bound on the distance that a point at the radius of its scan moves, over all scans."""
+    translation = np.linalg.norm(changes[:, :3, 3], axis=1)
+    rotation = np.linalg.norm(changes[:, :3, :3], axis=(1, 2))
+    return float((translation + radii * rotation).max())

@@ -1,0 +1,140 @@
+"""Pairwise registration: edges, attempts, progress, and the information matrix of an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.body_scans import body_scans, foreign_scan
+
+import graphreg
+from graphreg.engine.preprocessing import PreprocessedCloud
+from graphreg.metrics import angular_error
+from graphreg.multiscan import pairwise
+from graphreg.multiscan.pairwise import (
+    PairwiseParameters,
+    PairwiseRegistration,
+    centroid,
+    edge_from_result,
+    retry_on_subsampled_clouds,
+)
+from graphreg.poses import adjoint, inverse, pose
+from graphreg.registration import Result
+
+NAMES = ("a", "b", "foreign")
+
+
+@lru_cache
+def scans() -> tuple[PreprocessedCloud, ...]:
+    """Two scans of one body, 40 degrees apart, and one of another."""
+    return tuple(graphreg.prepare(cloud) for cloud in (body_scans()[0][0], body_scans()[0][3], foreign_scan()))
+
+
+@lru_cache
+def result() -> Result:
+    return graphreg.register(scans()[1], scans()[0])
+
+
+def test_every_pair_has_an_edge_and_successful_ones_connect_scans() -> None:
+    calls: list[tuple[int, int]] = []
+    registration = PairwiseRegistration(scans(), NAMES, progress=lambda done, total: calls.append((done, total)))
+    assert registration.groups == ((0,), (1,), (2,))
+    registration.register([(1, 0), (2, 0)])
+    assert list(registration.edges) == [(1, 0), (2, 0)]
+    assert registration.edges[1, 0].success
+    assert not registration.edges[2, 0].success
+    assert registration.edges[2, 0].information is None
+    assert registration.groups == ((0, 1), (2,))
+    registration.register([(2, 1)])
+    assert calls == [(1, 2), (2, 2), (3, 3)]
+
+
+def test_from_poses_a_pair_is_refined() -> None:
+    """The foreign scan is registered nowhere; the true poses of the others are kept."""
+    truth = np.stack([body_scans()[1][0], body_scans()[1][3], np.eye(4)])
+    registration = PairwiseRegistration(scans(), NAMES)
+    registration.register([(1, 0)], poses=truth)
+    assert registration.edges[1, 0].success
+    assert angular_error(registration.edges[1, 0].transformation, inverse(truth[0]) @ truth[1]) < 0.5
+
+
+def test_a_failed_attempt_does_not_replace_an_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = [replace(result(), success=False, reason="first"), result(), replace(result(), success=False)]
+    reasons = []
+    registration = PairwiseRegistration(scans(), NAMES)
+    for attempt in attempts:
+        monkeypatch.setattr(pairwise, "register", lambda *_, attempt=attempt, **__: attempt)
+        registration.register([(1, 0)])
+        reasons.append((registration.edges[1, 0].success, registration.edges[1, 0].reason))
+    assert reasons == [(False, "first"), (True, result().reason), (True, result().reason)]
+
+
+def test_a_scan_that_cannot_be_registered_is_named() -> None:
+    noise = graphreg.prepare(np.eye(3)[[0, 1, 2]])
+    registration = PairwiseRegistration([scans()[0], noise], ["a", "three points"])
+    registration.register([(1, 0)])
+    edge = registration.edges[1, 0]
+    assert not edge.success
+    assert edge.reason.startswith("three points: ")
+    assert np.isnan(edge.transformation).all()
+
+
+def test_an_error_in_a_callback_stops_the_registration() -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        PairwiseRegistration(scans(), NAMES, progress=stop).register([(1, 0)])
+
+
+def test_only_pairs_with_a_scan_that_subsampling_changes_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One scan has most of its points in a small part of the volume."""
+    rng = np.random.default_rng(0)
+    sphere = rng.normal(size=(3000, 3))
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    dense = np.concatenate([sphere, sphere[0] + 1e-3 * rng.normal(size=(6000, 3))])
+    clouds = [graphreg.prepare(cloud) for cloud in (sphere, -sphere, dense)]
+    registration = PairwiseRegistration(clouds, NAMES)
+    retried: list[Any] = []
+
+    def register(pairs: Sequence[Any], subsampled: Sequence[PreprocessedCloud]) -> None:
+        retried.append((pairs, [len(cloud) for cloud in subsampled]))
+
+    monkeypatch.setattr(registration, "register", register)
+    retry_on_subsampled_clouds(registration, [(1, 0), (2, 0), (2, 1)])
+    ((pairs, sizes),) = retried
+    assert pairs == [(2, 0), (2, 1)]
+    assert min(sizes[:2]) > 0.9 * 3000
+    assert sizes[2] < 0.9 * 9000
+
+
+def test_information_is_about_the_centroid_of_the_target() -> None:
+    """A covariance about another centre is the same uncertainty, so that it gives the same edge."""
+    target = scans()[0]
+    edge = edge_from_result((1, 0), result(), target, exact := PairwiseParameters(covariance_floor=0.0))
+    assert edge.information is not None
+    assert np.array_equal(edge.information, edge.information.T)
+    assert np.linalg.eigvalsh(edge.information).min() > 0
+    assert np.array_equal(edge.rotation_centre, centroid(target))
+    assert result().covariance is not None
+    offset = np.array([0.3, -0.2, 0.1])
+    change = adjoint(pose(np.eye(3), -offset))
+    elsewhere = replace(result(), centre=result().centre + offset, covariance=change @ result().covariance @ change.T)
+    again = edge_from_result((1, 0), elsewhere, target, exact)
+    assert again.information is not None
+    scale = np.sqrt(np.outer(*2 * [np.diag(edge.information)]))
+    np.testing.assert_allclose(again.information / scale, edge.information / scale, atol=1e-6)
+
+
+def test_the_covariance_is_inflated() -> None:
+    target = scans()[0]
+    plain, inflated = (
+        edge_from_result((1, 0), result(), target, PairwiseParameters(factor, 0.0)).information for factor in (1.0, 3.0)
+    )
+    assert plain is not None
+    assert inflated is not None
+    np.testing.assert_allclose(9 * inflated, plain, rtol=1e-6, atol=1e-9 * plain.max())
