@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.batch_jobs import keys_in, pairs_of, write_scans
+from tests.support.commands import run_command
 
 import graphreg
 from graphreg.batches.store import Record
@@ -25,7 +26,7 @@ def program(*arguments: object) -> list[str]:
 
 
 def batch_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(program(*arguments), capture_output=True, text=True, cwd=cwd, timeout=120)
+    return run_command("batch", *arguments, cwd=cwd)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.commands import Shell
+from tests.support.commands import Shell, run_command
 
 import graphreg
 from graphreg.clouds import as_cloud
@@ -18,8 +18,7 @@ from graphreg.datasets import synthetic
 
 
 def graphreg_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from graphreg.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=600)
+    return run_command(*arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

@@ -11,35 +11,24 @@ import sys
 import tarfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from tests.support.commands import run_command
 
-from graphreg.datasets.catalogue import DATASETS
-
-# The command, with one more data set, whose server is on this machine.
-PROGRAM = """
-import sys
-from dataclasses import replace
-from graphreg.cli import main
 from graphreg.datasets.catalogue import DATASETS, Archive
-archive = Archive(sys.argv.pop(1), 1000)
-DATASETS["toy"] = replace(DATASETS["stanford_bunny"], name="toy", archives=(archive,), pattern="toy/**/*.txt")
-main()
-"""
 
 
 def command(*arguments: object, cwd: Path, url: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if name != "GRAPHREG_DATA"}
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, url, "data", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=600,
-        env=inherited | {"no_proxy": "127.0.0.1"} | environment,
-    )
+    """Run `graphreg data` with one more data set, whose server is on this machine."""
+    toy = replace(DATASETS["stanford_bunny"], name="toy", archives=(Archive(url, 1000),), pattern="toy/**/*.txt")
+    with patch.dict(DATASETS, toy=toy), patch.dict(os.environ, {"no_proxy": "127.0.0.1"} | environment):
+        if "GRAPHREG_DATA" not in environment:
+            os.environ.pop("GRAPHREG_DATA", None)
+        return run_command("data", *arguments, cwd=cwd)
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.commands import run_command
 from tests.support.strategies import random_transform
 
 import graphreg
@@ -18,8 +18,7 @@ from graphreg.poses import transform
 
 
 def multiway_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "multiway", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return run_command("multiway", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

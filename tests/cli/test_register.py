@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.commands import Shell
+from tests.support.commands import Shell, run_command
 from tests.support.png_images import decoded
 
 import graphreg
@@ -21,8 +20,7 @@ TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02
 
 
 def register_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "register", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=600)
+    return run_command("register", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

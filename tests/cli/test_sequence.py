@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.commands import run_command
 from tests.support.walks import NOISE, in_first_frame, walk_frames, walk_poses
 
 import graphreg
@@ -19,8 +19,7 @@ COUNT = 5
 
 
 def sequence_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from graphreg.cli import main; main()", "sequence", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return run_command("sequence", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
