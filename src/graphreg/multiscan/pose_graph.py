@@ -163,7 +163,7 @@ def spanning_tree_poses(graph: PoseGraph, trust: Floats) -> Floats:
 def loop_support(graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH) -> Floats:
     """Number of short loops that confirm each edge.
 
-    A loop consists of the edge and one other between the same poses, or two others by way of a third pose. It confirms
+    A loop consists of the edge and one other between the same poses, or two others through a third pose. It confirms
     the edge if the others, composed, give the same relative transform within their uncertainty.
 
     Parameters

@@ -1,7 +1,7 @@
 """Pose graph optimisation: the poses on which the edges agree, and the edges that contradict the others.
 
 `optimise` minimises the sum of squared errors (see `pose_graph`) over the edges that are right. Which those are is
-found on the way by graduated non-convexity with the kernel of Geman and McClure,
+identified during the optimisation by graduated non-convexity with the kernel of Geman and McClure,
 
     rho(r^2) = r^2 / (1 + r^2 / w)
 
