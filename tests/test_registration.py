@@ -185,15 +185,15 @@ def test_different_bodies_are_not_registered(body: np.ndarray) -> None:
         ({"max_iterations": 0, "method": "graphreg-paper"}, "max_iterations: expected"),
         ({"annealing": "quick", "method": "graphreg-paper"}, "annealing: expected"),
         ({"threads": 0}, "threads: expected"),
-        ({"voxel": -1.0}, "voxel: expected a positive length"),
-        ({"voxel": np.nan}, "voxel: expected a positive length"),
+        ({"voxel": -1.0}, "voxel: expected a positive number"),
+        ({"voxel": np.nan}, "voxel: expected a positive number"),
         ({"voxel": -1.0, "method": "graphreg-paper"}, "voxel: expected"),
-        ({"k": 0}, "k: expected a positive whole number"),
+        ({"k": 0}, "k: expected a whole number from 2 on"),
         ({"alpha": -1.0}, "alpha: expected a positive number"),
-        ({"points": 0}, "points: expected a positive whole number"),
+        ({"points": 0}, "points: expected a whole number from 1 on"),
         ({"dof": "rx,up"}, "dof: expected some of rx, ry, rz, x, y, z, got 'rx,up'"),
         ({"dof": ()}, "dof: expected some of"),
-        ({"dof": ("rx", "ry", "x")}, "dof: turns about all axes, one or none"),
+        ({"dof": ("rx", "ry", "x")}, "dof: expected rotations about three axes, one or none"),
         ({"weights": np.ones(7)}, "weights: expected [0-9]+ for the source"),
         ({"weights": "heavy"}, "weights: expected"),
         ({"weights": np.ones(3), "method": "pipl"}, "weights: no setting of pipl"),
@@ -219,7 +219,7 @@ def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
     with pytest.raises(graphreg.InputError, match="^target: the X84 rule leaves"):
         graphreg.register(body, CIRCLE, method="graphreg-paper")
     for method in graphreg.methods():
-        with pytest.raises(graphreg.InputError, match="all points coincide|holds 1 different point"):
+        with pytest.raises(graphreg.InputError, match="all points coincide|has 1 distinct point"):
             graphreg.register(np.zeros((50, 3)), np.zeros((50, 3)), method=method)
     with pytest.raises(graphreg.InputError, match="needs at least 11"):
         graphreg.register(LINE, np.zeros((50, 3)), method="graphreg-paper")
@@ -261,5 +261,5 @@ def test_fewer_points_are_looked_at_and_weights_belong_to_prepare(body: np.ndarr
             graphreg.prepare(body, **wrong)
     with pytest.raises(graphreg.InputError, match="^points: "):
         graphreg.prepare("scan.ply")
-    with pytest.raises(graphreg.InputError, match="^source: has 1 different"):
+    with pytest.raises(graphreg.InputError, match="^source: has 1 distinct"):
         graphreg.register(graphreg.prepare(np.zeros((20, 3))), body)

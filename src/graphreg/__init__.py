@@ -1,4 +1,4 @@
-"""graphreg registers 3D point clouds: two scans go in, the rigid motion between them comes out."""
+"""graphreg registers 3D point clouds: it estimates the rigid transform between two scans, or between many."""
 
 from graphreg._version import __version__
 from graphreg.batches.batch_run import batch
@@ -15,8 +15,9 @@ from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
 from graphreg.multiscan.trajectory import Trajectory
-from graphreg.registration import Result, methods, prepare, register
+from graphreg.registration import methods, prepare, register
 from graphreg.reports.registration_page import report
+from graphreg.result import Result
 from graphreg.voxels import voxel_downsample
 
 __all__ = [

@@ -16,7 +16,7 @@ from tests.support.batch_jobs import harmful, keys_in, pairs_of, timeless, write
 
 import graphreg
 from graphreg import InputError
-from graphreg.registration import Result
+from graphreg.result import Result
 
 SCANS = 4
 

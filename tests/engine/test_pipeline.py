@@ -121,7 +121,7 @@ def test_what_the_result_tells_of_the_search() -> None:
     found = graphreg.register(pair.source, pair.target)
     assert found.hypotheses >= 1
     assert [step.energy for step in found.history] == [-found.scores[0]] * 2
-    assert set(found.timings) == {"draw", "describe", "search", "refine", "judge", "total"}
+    assert set(found.timings) == {"preprocess", "describe", "search", "refine", "judge", "total"}
     assert (found.runner_up is None) == (len(found.scores) == 1)
     if found.runner_up is not None:
         assert found.scores[0] >= found.scores[1]
@@ -322,8 +322,8 @@ def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        (np.zeros((50, 3)), "source: has 1 different points, but at least 11"),
-        (np.repeat(np.arange(15.0).reshape(5, 3), 20, axis=0), "source: has 5 different points, but at least 11"),
+        (np.zeros((50, 3)), "source: has 1 distinct points, but at least 11"),
+        (np.repeat(np.arange(15.0).reshape(5, 3), 20, axis=0), "source: has 5 distinct points, but at least 11"),
         (np.full((50, 3), np.nan), "source: .*finite"),
         (np.random.default_rng(0).normal(size=(10, 3)), "source: has 10 finite points, but at least 11"),
         (np.full((50, 3), 1e200), "source: has coordinates beyond"),
@@ -394,7 +394,7 @@ def test_any_voxel_gives_an_answer(voxel: float) -> None:
 
 @pytest.mark.parametrize("voxel", [1e-8, 1e-300])
 def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
-    with pytest.raises(graphreg.InputError, match="^voxel: .* would cut the cloud's extent"):
+    with pytest.raises(graphreg.InputError, match="^voxel: .* would divide the cloud's extent"):
         graphreg.register(small_scan("hare"), small_scan("hare"), voxel=voxel)
 
 
@@ -403,16 +403,16 @@ def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
     [
         ({"seed": -1}, "seed: expected a whole number"),
         ({"seed": "a"}, "seed: expected a whole number"),
-        ({"k": 10.5}, "k: expected a positive whole number"),
-        ({"k": "many"}, "k: expected a positive whole number"),
-        ({"k": 1}, "k: expected at least 2"),
-        ({"points": 1e4}, "points: expected a positive whole number"),
-        ({"points": 5}, "source: has . different points"),
+        ({"k": 10.5}, "k: expected a whole number from 2 on"),
+        ({"k": "many"}, "k: expected a whole number from 2 on"),
+        ({"k": 1}, "k: expected a whole number from 2 on"),
+        ({"points": 1e4}, "points: expected a whole number from 1 on"),
+        ({"points": 5}, "source: has . distinct points"),
         ({"alpha": np.nan}, "alpha: expected a positive number"),
-        ({"voxel": "small"}, "voxel: expected a positive length"),
-        ({"voxel": np.inf}, "voxel: expected a positive length"),
+        ({"voxel": "small"}, "voxel: expected a positive number"),
+        ({"voxel": np.inf}, "voxel: expected a positive number"),
         ({"dof": 3}, "dof: expected some of"),
-        ({"dof": "rx ry"}, "dof: turns about all axes, one or none"),
+        ({"dof": "rx ry"}, "dof: expected rotations about three axes, one or none"),
     ],
 )
 def test_settings_that_cannot_be_used(settings: dict[str, object], told: str) -> None:

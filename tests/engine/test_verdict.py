@@ -12,8 +12,10 @@ from tests.support.strategies import Floats, random_transform, small_pair, small
 import graphreg
 from graphreg.datasets import synthetic
 from graphreg.engine.descriptors import mutual_correspondences
-from graphreg.engine.preprocessing import build_pyramids, preprocess, to_pyramid_frames
-from graphreg.engine.verdict import Evidence, confidence_from, gather_evidence, judge
+from graphreg.engine.evidence import Evidence, gather_evidence
+from graphreg.engine.preprocessing import preprocess
+from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
+from graphreg.engine.verdict import judge_outcome, probability_of
 from graphreg.method_interface import Outcome
 from graphreg.metrics import rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -63,22 +65,22 @@ def axes_of(undetermined: tuple[str, ...], verb: str) -> list[Floats]:
 
 
 def test_the_same_cloud_on_itself(hare: Floats) -> None:
-    verdict = judge(outcome(hare, hare, np.eye(4)))
+    verdict = judge_outcome(outcome(hare, hare, np.eye(4)))
     assert verdict.success
     assert verdict.confidence > 0.99
-    assert (verdict.evidence.overlap, verdict.evidence.agreement) == (1, 1)
+    assert verdict.evidence.overlap == 1
     assert verdict.evidence.inlier_rmse < 1e-12
-    assert verdict.evidence.meeting == verdict.evidence.alike > 1000
-    assert verdict.hold is not None
-    assert verdict.hold.undetermined == ()
+    assert verdict.evidence.inliers == verdict.evidence.correspondences > 1000
+    assert verdict.observability is not None
+    assert verdict.observability.degenerate_directions == ()
 
 
 def test_clouds_apart(hare: Floats) -> None:
-    verdict = judge(outcome(hare, hare, pose(np.eye(3), [10.0, 0, 0])))
+    verdict = judge_outcome(outcome(hare, hare, pose(np.eye(3), [10.0, 0, 0])))
     assert (verdict.success, verdict.confidence, verdict.evidence.overlap) == (False, 0, 0)
     assert np.isnan(verdict.evidence.inlier_rmse)
-    assert verdict.hold is None
-    assert verdict.reason == "not registered: no part of the source lies on the target"
+    assert verdict.observability is None
+    assert verdict.reason == "not registered: the clouds do not overlap"
 
 
 def test_evidence_counts_what_is_there(hare: Floats) -> None:
@@ -88,23 +90,23 @@ def test_evidence_counts_what_is_there(hare: Floats) -> None:
     )
     pairs = mutual_correspondences(x.descriptors, y.descriptors)
     evidence, laid = gather_evidence(x, y, to_pyramid_frames(np.eye(4), x, y), pairs)
-    place = transform(inverse(x.home), x.fine.points * x.fine_cell)
+    place = transform(inverse(x.T_local_cloud), x.fine.points * x.fine_voxel)
     inside = place[:, 0] < np.quantile(hare[:, 0], 0.6)
     # Pieces on the rim may be counted to either side.
     assert abs(evidence.overlap - inside.mean()) < 0.03
     assert (laid == inside).mean() > 0.97
-    shifted, _ = gather_evidence(x, y, to_pyramid_frames(pose(np.eye(3), [0.0, 0.0, 0.5 * y.fine_cell]), x, y), pairs)
-    assert evidence.inlier_rmse < shifted.inlier_rmse < 0.5 * y.fine_cell
+    shifted, _ = gather_evidence(x, y, to_pyramid_frames(pose(np.eye(3), [0.0, 0.0, 0.5 * y.fine_voxel]), x, y), pairs)
+    assert evidence.inlier_rmse < shifted.inlier_rmse < 0.5 * y.fine_voxel
 
 
 def test_confidence_grows_with_what_speaks_for_a_pose() -> None:
-    some = Evidence(overlap=0.5, inlier_rmse=0.1, agreement=0.5, alike=100, meeting=10)
-    assert 0 < confidence_from(some, 0.5) < 1
-    assert confidence_from(replace(some, meeting=50), 0.5) > confidence_from(some, 0.5)
-    assert confidence_from(replace(some, overlap=0.9), 0.5) > confidence_from(some, 0.5)
-    assert confidence_from(some, 0.9) < confidence_from(some, 0.5)
+    some = Evidence(overlap=0.5, inlier_rmse=0.1, correspondences=100, inliers=10)
+    assert 0 < probability_of(some, 0.5) < 1
+    assert probability_of(replace(some, inliers=50), 0.5) > probability_of(some, 0.5)
+    assert probability_of(replace(some, overlap=0.9), 0.5) > probability_of(some, 0.5)
+    assert probability_of(some, 0.9) < probability_of(some, 0.5)
     # A pose that scores next to nothing beside its rival: no overflow on the way to 0.
-    assert confidence_from(some, 1e9) < 1e-300
+    assert probability_of(some, 1e9) < 1e-300
 
 
 @pytest.mark.parametrize("apart", [3.0, 30.0, 120.0])
@@ -112,8 +114,8 @@ def test_a_wrong_pose_is_not_believed(pair: synthetic.Pair, apart: float) -> Non
     centre = pair.target.mean(axis=0)
     turn = rotation_from_vector(np.radians(apart) * np.array([0.6, 0.0, 0.8]))
     wrong = pose(turn, centre - turn @ centre) @ pair.T_target_source
-    assert judge(outcome(pair.source, pair.target, pair.T_target_source)).success
-    verdict = judge(outcome(pair.source, pair.target, wrong))
+    assert judge_outcome(outcome(pair.source, pair.target, pair.T_target_source)).success
+    verdict = judge_outcome(outcome(pair.source, pair.target, wrong))
     assert not verdict.success
     assert verdict.confidence < 0.5
 
@@ -134,9 +136,9 @@ def test_what_the_surfaces_leave_open_is_named(body, turns, slides, motion: Floa
     result = graphreg.register(source, transform(motion, target))
     assert not result.success
     assert result.confidence <= 0.4
-    assert len(result.undetermined) == len(turns) + len(slides)
-    for verb, expected in (("turn about", turns), ("slide along", slides)):
-        found = axes_of(result.undetermined, verb)
+    assert len(result.degenerate_directions) == len(turns) + len(slides)
+    for verb, expected in (("rotation about", turns), ("translation along", slides)):
+        found = axes_of(result.degenerate_directions, verb)
         assert len(found) == len(expected)
         # They are told with two digits; noise turns them a little. Of two, any pair in the plane of both will do.
         space = np.array(expected, float).reshape(-1, 3) @ motion[:3, :3].T
@@ -149,7 +151,7 @@ def test_a_sphere_can_turn_about_any_axis(noise: float) -> None:
     rng = np.random.default_rng(0)
     source, target = (sphere(rng) + noise * rng.normal(size=(COUNT, 3)) for _ in range(2))
     result = graphreg.register(source, transform(MOVED, target))
-    assert result.undetermined == ("turn about any axis",)
+    assert result.degenerate_directions == ("rotation about any axis",)
     assert not result.success
     assert result.confidence <= 0.4
     # The mean of so many directions is off by 1 / sqrt(3 * 6000) = 0.0075 along each axis: four times that.
@@ -160,7 +162,7 @@ def test_a_sphere_can_turn_about_any_axis(noise: float) -> None:
 def test_bodies_are_determined(name: str) -> None:
     scans = small_pair(name)
     result = graphreg.register(scans.source, scans.target)
-    assert result.undetermined == ()
+    assert result.degenerate_directions == ()
     assert result.success
 
 

@@ -24,7 +24,8 @@ from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
 from graphreg.files.output_file import check_output_path
-from graphreg.registration import Result, register
+from graphreg.registration import register
+from graphreg.result import Result
 
 if TYPE_CHECKING:
     from graphreg.batches.executors import Crew

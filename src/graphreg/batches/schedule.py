@@ -15,7 +15,8 @@ from graphreg.batches.cache import content_known, content_of, is_prepared
 from graphreg.batches.jobs import Job
 from graphreg.batches.store import SET_ASIDE, STATES, Record, ResultStore
 from graphreg.batches.tasks import Prepare, Register, Task
-from graphreg.registration import Result, register
+from graphreg.registration import register
+from graphreg.result import Result
 
 if TYPE_CHECKING:
     from graphreg.batches.workers import Ended

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphreg.files.journal import Journal
-from graphreg.registration import Result
+from graphreg.result import Result
 
 STATES = REGISTERED, NOT_REGISTERED, SET_ASIDE = "registered", "not registered", "set aside"
 PROBLEM = "is no result of a batch; name another file for the results"

@@ -13,7 +13,7 @@ from graphreg.batches.affinity import KEPT_CLOUDS
 from graphreg.batches.cache import prepare_file, prepared_cloud
 from graphreg.batches.jobs import Job
 from graphreg.engine.preprocessing import PreprocessedCloud
-from graphreg.registration import Result
+from graphreg.result import Result
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,10 @@ from graphreg.bench.pairs import (
 )
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import synthetic
+from graphreg.engine.observability import Observability
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.settings import EngineSettings
-from graphreg.engine.verdict import ENOUGH, MOST_IF_UNDETERMINED, Observability, judge
+from graphreg.engine.verdict import VERDICT
 from graphreg.files import read
 from graphreg.poses import inverse, principal_frame, transform
 from graphreg.reports.charts import charts_side_by_side, line_chart
@@ -164,7 +165,7 @@ def _run(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Observ
     outcome = register_graphreg(
         as_cloud(source, "source").points, as_cloud(target, "target").points, EngineSettings(), threads=threads
     )
-    verdict = judge(outcome, threads)
+    verdict = outcome.verdict
     evidence, scores = verdict.evidence, (*outcome.scores, None)
     return (
         {
@@ -173,17 +174,16 @@ def _run(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Observ
             "overlap": evidence.overlap,
             "inlier rmse": evidence.inlier_rmse if evidence.overlap else None,
             "voxel": outcome.voxel,
-            "agreement": evidence.agreement,
-            "alike": evidence.alike,
-            "meeting": evidence.meeting,
+            "correspondences": evidence.correspondences,
+            "inliers": evidence.inliers,
             "score": scores[0],
             "score of the runner-up": scores[1],
             "hypotheses": outcome.hypotheses,
-            "undetermined": bool(verdict.hold and verdict.hold.undetermined),
+            "degenerate": bool(verdict.observability and verdict.observability.degenerate_directions),
             "reason": verdict.reason,
         },
         outcome.transformation,
-        verdict.hold,
+        verdict.observability,
     )
 
 
@@ -222,7 +222,7 @@ def held_out(rows: Sequence[dict[str, Any]]) -> list[float]:
         [
             (
                 1.0,
-                np.log1p(row["meeting"]),
+                np.log1p(row["inliers"]),
                 (row["score of the runner-up"] or 0.0) / max(row["score"], 1e-9),
                 row["overlap"],
             )
@@ -236,7 +236,7 @@ def held_out(rows: Sequence[dict[str, Any]]) -> list[float]:
     for number in range(FOLDS):
         mine = fold == number
         believed[mine] = _probability(known[mine], _logit(known[~mine], right[~mine]))
-    most = np.array([MOST_IF_UNDETERMINED if row["undetermined"] else 1.0 for row in rows])
+    most = np.array([VERDICT.most_if_degenerate if row["degenerate"] else 1.0 for row in rows])
     return [
         float(each) if row["confidence"] else 0.0 for row, each in zip(rows, np.minimum(believed, most), strict=True)
     ]
@@ -293,7 +293,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         f"{len(right)} right, {len(wrong)} wrong; runs of a pair are much alike, and there are "
         f"{len({row['pair'] for row in matches})} pairs",
         f"area under the ROC curve: {_area(rows):.4f}; of the pairs that match alone {_area(matches):.4f}",
-        f"called registered (confidence of {ENOUGH:g} or more) although wrong: {len(false)} of {len(wrong)}"
+        f"called registered (confidence of {VERDICT.success:g} or more) although wrong: {len(false)} of {len(wrong)}"
         + _counted(false),
         f"not called registered although right: {len(missed)} of {len(right)}" + _counted(missed),
         _on_other_things(rows),
@@ -319,7 +319,7 @@ def _on_other_things(rows: Sequence[dict[str, Any]]) -> str:
     if min(right.count(True), right.count(False)) < FOLDS:
         return "too few runs to fit the verdict to some and try it on others"
     believed = held_out(rows)
-    called = [confidence >= ENOUGH for confidence in believed]
+    called = [confidence >= VERDICT.success for confidence in believed]
     false = sum(yes and not fine for yes, fine in zip(called, right, strict=True))
     missed = sum(fine and not yes for yes, fine in zip(called, right, strict=True))
     return (

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from graphreg.clouds import Floats, Mask
     from graphreg.datasets.synthetic import Scan
     from graphreg.features.graphs import Graph
-    from graphreg.registration import Result
     from graphreg.reports.pictures import Image
+    from graphreg.result import Result
 
 # Width and height of the pictures.
 PANELS, PAIR = (1600, 420), (1600, 600)

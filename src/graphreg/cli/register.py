@@ -128,7 +128,7 @@ def register(
         typer.echo(result.to_json())
     else:
         tell(f"{result.reason} (confidence {result.confidence:.2f})")
-        tell(f"undetermined: {'; '.join(result.undetermined) or 'nothing'}")
+        tell(f"degenerate directions: {'; '.join(result.degenerate_directions) or 'none'}")
         tell(f"distance to the target: {result.inlier_rmse:.4g}")
         stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
         tell(f"time: {result.timings['total']:.2f} s ({stages})")

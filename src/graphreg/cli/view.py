@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from graphreg.registration import Result
+    from graphreg.result import Result
 
 
 def view(

@@ -1,4 +1,7 @@
-"""Where could the source lie? Poses that many matches agree on, ranked by how well the surfaces then meet."""
+"""Pose hypotheses: poses that many correspondences support, ranked by how well the surfaces then overlap.
+
+Lengths are in coarse voxels.
+"""
 
 from __future__ import annotations
 
@@ -10,145 +13,231 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, extent
-from graphreg.engine.descriptors import Correspondences, Descriptors, mutual_correspondences
+from graphreg.engine.descriptors import Correspondences
 from graphreg.engine.surfels import Surfels
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose, transform
 
-# Lengths in coarse cells. Two matches agree if their distances do within this.
-TOLERANCE = 1.5
-# Correspondences looked at, poses proposed by them, poses refined.
-MOST_MATCHES = 1024
-MOST_POSES = 64
-MOST_REFINED = 6
-# Pieces of the source that they are refined by; all are scored.
-MOST_PIECES = 1_000
-# Fewer matches than this in the best proposal may agree by chance: then a population of starts proposes as well.
-WEAK = 8
-PARTICLES, STEPS, SOFTENING = 256, 20, (0.3, 0.02)
-# How near is near: when poses are proposed, and after refinement.
-FIRST_REACH, LAST_REACH = 2.0, 1.0
-# Widths of the weights in the steps of refinement: from far off, and from so near that wide steps could lead astray.
-WIDE = np.array([2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7])
-NARROW = np.array([0.8, 0.7, 0.7])
-# Pairs that look alike meet if a pose brings them this near, their normals within 45 degrees.
-MEETING = 2.0
-FACING = np.cos(np.radians(45))
-# Poses that put no corner of the source farther apart than this are one proposal; one result, if not farther than that.
-SAME, DIFFERENT = 2.0, 6.0
+
+@dataclass(frozen=True)
+class SearchParameters:
+    """Constants of the search; all chosen. Lengths in coarse voxels.
+
+    Attributes
+    ----------
+    tolerance : float
+        Two correspondences are compatible if their lengths in source and target differ by less.
+    max_correspondences, max_proposals, max_refined : int
+        Correspondences that propose poses, poses proposed, poses refined.
+    refined_surfels : int
+        Surfels of the source that poses are refined with; all of them count for the score.
+    weak_support : int
+        A best proposal with less support may agree by chance: soft-Coulomb proposals are added.
+    coarse_reach, reach : float
+        Distance at which a surfel no longer counts for the score, before and after refinement.
+    wide_kernel, narrow_kernel : tuple of float
+        Widths of the robust kernel in the steps of refinement: from far off, and from so near that a wide kernel
+        could lead astray.
+    initial_kernel : tuple of float
+        The same from an initial pose of the caller's.
+    inlier_distance, inlier_cosine : float
+        A pose makes a correspondence an inlier if it brings its surfels this close, with normals within 45 degrees.
+    same_pose, distinct_pose : float
+        Poses that move no corner of the source farther apart are one proposal, and one result.
+    particles, steps, softening : int, int, pair of float
+        Soft-Coulomb proposals: particles of each cloud, steps, first and last softening as a share of the size.
+    """
+
+    tolerance: float = 1.5
+    max_correspondences: int = 1024
+    max_proposals: int = 64
+    max_refined: int = 6
+    refined_surfels: int = 1_000
+    weak_support: int = 8
+    coarse_reach: float = 2.0
+    reach: float = 1.0
+    wide_kernel: tuple[float, ...] = (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7)
+    narrow_kernel: tuple[float, ...] = (0.8, 0.7, 0.7)
+    initial_kernel: tuple[float, ...] = (3.0,) * 6 + (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7)
+    inlier_distance: float = 2.0
+    inlier_cosine: float = float(np.cos(np.radians(45)))
+    same_pose: float = 2.0
+    distinct_pose: float = 6.0
+    particles: int = 256
+    steps: int = 20
+    softening: tuple[float, float] = (0.3, 0.02)
+
+
+SEARCH = SearchParameters()
 
 
 @dataclass(frozen=True, eq=False)
 class PoseCandidates:
-    """Poses, best first, each different from those before it.
+    """Refined poses, best first, each distinct from those before it.
 
-    poses     (P, 4, 4)
-    scores    (P,), 0 to 1: how much of the source meets the target
-    matches   pairs of indices that look alike
-    proposed  how many poses the matches proposed
+    Attributes
+    ----------
+    poses : (P, 4, 4) ndarray
+        Translations in coarse voxels.
+    scores : (P,) ndarray
+        Overlap score of each pose, from 0 to 1.
+    proposed : int
+        Number of hypotheses.
     """
 
     poses: Floats
     scores: Floats
-    matches: Correspondences
     proposed: int
 
 
-def find_candidates(
+def search_poses(
     source: Surfels,
     target: Surfels,
-    descriptors: tuple[Descriptors, Descriptors],
-    freedom: _core.DegreesOfFreedom,
-    free: bool = True,
+    correspondences: Correspondences,
+    dof: _core.DegreesOfFreedom,
+    unconstrained: bool = True,
     threads: int = 1,
 ) -> PoseCandidates:
-    """Find poses that lay the source on the target. Both have orient_outward normals.
+    """Search for poses of the source on the target from any initial pose.
 
-    free  whether the motion is free to turn and shift in any direction; else `freedom` says how
+    Parameters
+    ----------
+    source, target : Surfels
+        With outward normals.
+    correspondences : pair of index arrays
+        Putative correspondences.
+    dof : DegreesOfFreedom
+        Of the transform.
+    unconstrained : bool, default True
+        Whether the transform has all six degrees of freedom.
+    threads : int, default 1
     """
-    pairs = mutual_correspondences(*descriptors, threads)
-    step = -(-len(pairs[0]) // MOST_MATCHES) or 1
-    i, j = pairs[0][::step], pairs[1][::step]
-    proposed, support = _core.hypotheses(
+    proposals = propose_poses(source, target, correspondences, dof, unconstrained, threads)
+    scores = score_poses(proposals, source, target, SEARCH.coarse_reach, threads)
+    ranked = proposals[np.argsort(-scores, kind="stable")]
+    chosen = ranked[_distinct(ranked, source, SEARCH.same_pose, SEARCH.max_refined)]
+    refined = np.concatenate(
+        [
+            refine_poses(chosen, _subset(source, SEARCH.refined_surfels), target, kernel, dof, threads)
+            for kernel in (SEARCH.wide_kernel, SEARCH.narrow_kernel)
+        ]
+    )
+    scores = score_poses(refined, source, target, SEARCH.reach, threads)
+    order = np.argsort(-scores, kind="stable")
+    kept = order[_distinct(refined[order], source, SEARCH.distinct_pose, SEARCH.max_refined)]
+    return PoseCandidates(refined[kept], scores[kept], len(proposals))
+
+
+def refine_initial_pose(
+    source: Surfels, target: Surfels, initial: Floats, dof: _core.DegreesOfFreedom, threads: int = 1
+) -> PoseCandidates:
+    """Refine one pose, with a kernel that starts wide, instead of searching."""
+    poses = refine_poses(initial[None], source, target, SEARCH.initial_kernel, dof, threads)
+    return PoseCandidates(poses, score_poses(poses, source, target, SEARCH.reach, threads), 1)
+
+
+def propose_poses(
+    source: Surfels,
+    target: Surfels,
+    correspondences: Correspondences,
+    dof: _core.DegreesOfFreedom,
+    unconstrained: bool,
+    threads: int,
+) -> Floats:
+    """Return (P, 4, 4) hypotheses: poses that compatible correspondences support.
+
+    Where their support is weak, soft-Coulomb proposals are added, or the identity where the transform is constrained.
+    """
+    i, j = correspondences
+    step = -(-len(i) // SEARCH.max_correspondences) or 1
+    i, j = i[::step], j[::step]
+    poses, support = _core.hypotheses(
         source.points[i],
         source.normals[i],
         target.points[j],
         target.normals[j],
-        TOLERANCE,
-        MOST_POSES,
-        freedom,
+        SEARCH.tolerance,
+        SEARCH.max_proposals,
+        dof,
         threads,
     )
-    if support.max(initial=0) < WEAK:
-        proposed = np.concatenate([proposed, coulomb_proposals(source, target, threads) if free else np.eye(4)[None]])
-    first = target.grid.score(proposed, source.points, source.normals, FIRST_REACH, threads)
-    ranked = proposed[np.argsort(-first, kind="stable")]
-    chosen = ranked[_different(ranked, source, SAME, MOST_REFINED)]
-    some = slice(None, None, -(-len(source) // MOST_PIECES))
-    points, normals = np.ascontiguousarray(source.points[some]), np.ascontiguousarray(source.normals[some])
-    importance = None if source.importance is None else np.ascontiguousarray(source.importance[some])
-    refined = np.concatenate(
-        [target.grid.refine(chosen, points, normals, importance, scales, freedom, threads) for scales in (WIDE, NARROW)]
-    )
-    scores = target.grid.score(refined, source.points, source.normals, LAST_REACH, threads)
-    order = np.argsort(-scores, kind="stable")
-    kept = order[_different(refined[order], source, DIFFERENT, MOST_REFINED)]
-    return PoseCandidates(refined[kept], scores[kept], pairs, len(proposed))
+    if support.max(initial=0) < SEARCH.weak_support:
+        more = coulomb_proposals(source, target, threads) if unconstrained else np.eye(4)[None]
+        poses = np.concatenate([poses, more])
+    return poses
+
+
+def score_poses(poses: Floats, source: Surfels, target: Surfels, reach: float, threads: int = 1) -> Floats:
+    """Return the overlap score (P,) of each pose: the mean over source surfels of proximity times normal agreement."""
+    return target.grid.score(poses, source.points, source.normals, reach, threads)
+
+
+def refine_poses(
+    poses: Floats,
+    source: Surfels,
+    target: Surfels,
+    kernel: tuple[float, ...],
+    dof: _core.DegreesOfFreedom,
+    threads: int = 1,
+) -> Floats:
+    """Refine poses by point-to-plane steps between surfels, one a kernel width."""
+    return target.grid.refine(poses, source.points, source.normals, source.importance, np.array(kernel), dof, threads)
 
 
 def coulomb_proposals(source: Surfels, target: Surfels, threads: int = 1) -> Floats:
-    """(24, 4, 4): where the source comes to rest from each of the 24 turns of a cube, drawn by the paper's potential.
+    """Return (24, 4, 4): minima of the paper's potential, from each of the 24 rotations of a cube.
 
-    For clouds on which few places look alike. The softened Coulomb law (Eq. 13) lets every particle feel every other;
-    its quadratic bound gives each a place to rest at, and one weighted fit of all moves the body. The softening
-    falls from a third of the clouds' size to little, as the temperature does in annealing.
+    For clouds with few distinctive surfels. The softened Coulomb law (Eq. 13) acts between all particles; its quadratic
+    bound gives each particle a resting point, and a weighted Procrustes fit moves the body. The softening falls from
+    a third of the clouds' size to little, as the temperature does in annealing.
     """
-    x, y = (surface.points[:: -(-len(surface) // PARTICLES)] for surface in (source, target))
+    x, y = (surfels.points[:: -(-len(surfels) // SEARCH.particles)] for surfels in (source, target))
     size = max(extent(x), extent(y))
     field = Particles(y, np.ones(len(y)), np.empty((len(y), 0)))
-    found = []
-    for turn in cube_rotations():
-        motion = pose(turn, y.mean(axis=0) - turn @ x.mean(axis=0))
-        for softening in np.geomspace(*SOFTENING, STEPS) * size:
-            body = Particles(transform(motion, x), np.ones(len(x)), np.empty((len(x), 0)))
-            pairs = pair_forces(body, field, ForceLaw.INVERSE_SQUARE, float(softening), threads)
-            motion = fit_rigid_transform(body.points, pairs.weighted_means(body.points), pairs.weights) @ motion
-        found.append(motion)
-    return np.array(found)
+    minima = []
+    for rotation in cube_rotations():
+        T = pose(rotation, y.mean(axis=0) - rotation @ x.mean(axis=0))
+        for softening in np.geomspace(*SEARCH.softening, SEARCH.steps) * size:
+            body = Particles(transform(T, x), np.ones(len(x)), np.empty((len(x), 0)))
+            forces = pair_forces(body, field, ForceLaw.INVERSE_SQUARE, float(softening), threads)
+            T = fit_rigid_transform(body.points, forces.weighted_means(body.points), forces.weights) @ T
+        minima.append(T)
+    return np.array(minima)
 
 
 def cube_rotations() -> list[Floats]:
-    """The 24 rotations that carry a cube onto itself."""
+    """Return the 24 rotations of the octahedral group."""
     signed = (
         np.diag(signs) @ np.eye(3)[list(order)]
         for order in permutations(range(3))
         for signs in product((1.0, -1.0), repeat=3)
     )
-    return [turn for turn in signed if np.linalg.det(turn) > 0]
+    return [rotation for rotation in signed if np.linalg.det(rotation) > 0]
 
 
 def inlier_correspondences(
-    source: Surfels, target: Surfels, motion: Floats, pairs: Correspondences
+    source: Surfels, target: Surfels, T: Floats, correspondences: Correspondences
 ) -> NDArray[np.int64]:
-    """Which of the pairs that look alike a pose brings together, face to face."""
-    i, j = pairs
-    apart = transform(motion, source.points[i]) - target.points[j]
-    facing = np.einsum("ij,ij->i", source.normals[i] @ motion[:3, :3].T, target.normals[j])
-    return np.flatnonzero((np.einsum("ij,ij->i", apart, apart) <= MEETING**2) & (facing >= FACING))
+    """Return which correspondences are inliers of a pose: surfels close to each other, with normals that agree."""
+    i, j = correspondences
+    offset = transform(T, source.points[i]) - target.points[j]
+    cosine = np.einsum("ij,ij->i", source.normals[i] @ T[:3, :3].T, target.normals[j])
+    near = np.einsum("ij,ij->i", offset, offset) <= SEARCH.inlier_distance**2
+    return np.flatnonzero(near & (cosine >= SEARCH.inlier_cosine))
 
 
 def are_distinct(a: Floats, b: Floats, source: Surfels) -> bool:
-    """Whether two poses are two results, not one."""
-    return len(_different(np.array([a, b]), source, DIFFERENT, 2)) == 2
+    """Return whether two poses are two results and not one."""
+    return len(_distinct(np.array([a, b]), source, SEARCH.distinct_pose, 2)) == 2
 
 
-def _different(poses: Floats, source: Surfels, apart: float, most: int) -> list[int]:
-    """Of poses in their order, those that differ from all before them, up to so many."""
-    placed = poses[:, :3, :3] @ _corners(source.points) + poses[:, :3, 3:]
+def _distinct(poses: Floats, source: Surfels, distance: float, most: int) -> list[int]:
+    """Of poses in their order, the first `most` that differ from all before them."""
+    corners = poses[:, :3, :3] @ _corners(source.points) + poses[:, :3, 3:]
     kept: list[int] = []
-    for number, here in enumerate(placed):
-        off = here - placed[kept]
-        if np.all(np.einsum("nij,nij->nj", off, off).max(axis=1) > apart**2):
+    for number, here in enumerate(corners):
+        offsets = here - corners[kept]
+        if np.all(np.einsum("nij,nij->nj", offsets, offsets).max(axis=1) > distance**2):
             kept.append(number)
         if len(kept) == most:
             break
@@ -156,6 +245,19 @@ def _different(poses: Floats, source: Surfels, apart: float, most: int) -> list[
 
 
 def _corners(points: Floats) -> Floats:
-    """(3, 8) of a box that holds most of the points."""
+    """(3, 8): corners of a box around most of the points."""
     low, high = np.quantile(points, (0.05, 0.95), axis=0)
     return np.array([[(low, high)[bit >> axis & 1][axis] for bit in range(8)] for axis in range(3)])
+
+
+def _subset(surfels: Surfels, count: int) -> Surfels:
+    """Evenly spaced surfels, about `count`; without their graph, which refinement does not use."""
+    rows = slice(None, None, -(-len(surfels) // count))
+    return Surfels(
+        np.ascontiguousarray(surfels.points[rows]),
+        np.ascontiguousarray(surfels.normals[rows]),
+        surfels.weights[rows],
+        None if surfels.importance is None else np.ascontiguousarray(surfels.importance[rows]),
+        surfels.roughness[rows],
+        surfels.neighbours[rows],
+    )

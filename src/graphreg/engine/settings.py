@@ -5,27 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.method_interface import MethodSettings
 
-FREEDOMS = ("rx", "ry", "rz", "x", "y", "z")
+DOF_NAMES = ("rx", "ry", "rz", "x", "y", "z")
+"""Degrees of freedom: rotations about and translations along the target's axes."""
 
 
 @dataclass(frozen=True)
 class EngineSettings(MethodSettings):
-    """What can be tuned. Nothing has to be.
+    """Settings of method "graphreg". None has to be chosen.
 
-    k, alpha  neighbours in the graph; limit of the X84 rule
-    voxel     side of the fine cells, in the unit of the data; by default one that suits the clouds. Coarse ones are at
-              least as wide
-    points    how many points of each cloud are looked at; of more, so many are drawn
-    dof       what the motion may do, some of rx ry rz x y z: turn about and shift along the target's axes, for instance
-              ("rz", "x", "y", "z") for scans that are level; turns about all axes, one or none. With `init` it is the
-              motion after that pose. By default all
-    weights   of the source's points, or a pair for both clouds (None: all alike); positive
+    Attributes
+    ----------
+    k : int, default 10
+        Neighbours in the nearest-neighbour graph; at least 2.
+    alpha : float, default 5.2
+        Limit of the X84 rule: voxels with a response above alpha * MAD are outliers.
+    voxel : float, optional
+        Size of the fine voxels, in the unit of the data. By default it follows from the spacing and size of both
+        clouds. Coarse voxels are never smaller.
+    points : int, default 40_000
+        Points sampled at random from each larger cloud.
+    dof : sequence of str, optional
+        Degrees of freedom of the transform, some of "rx", "ry", "rz", "x", "y", "z": rotations about and translations
+        along the target's axes. ("rz", "x", "y", "z") suits levelled scans. Rotations about three axes, one or none
+        are possible. With an initial pose they apply to the correction of that pose. By default all six.
+    weights : (N,) array or pair of arrays, optional
+        Positive weights of the source's points, or of both clouds' (None for uniform weights).
     """
 
     k: int = 10
@@ -36,32 +44,32 @@ class EngineSettings(MethodSettings):
     weights: tuple[Floats | None, Floats | None] | None = None
 
     def __post_init__(self) -> None:
-        number, whole = (int, float, np.number), (int, np.integer)
-        for name, kinds in (("k", whole), ("alpha", number), ("points", whole)):
-            value = getattr(self, name)
-            if not (isinstance(value, kinds) and value > 0):
-                described = "whole number" if kinds is whole else "number"
-                raise InputError(f"{name}: expected a positive {described}, got {value!r}")
-        if self.k < 2:
-            raise InputError(f"k: expected at least 2 neighbours, got {self.k}")
-        if self.voxel is not None and not (isinstance(self.voxel, number) and 0 < self.voxel < np.inf):
-            raise InputError(f"voxel: expected a positive length, got {self.voxel!r}")
+        self._require_count("k", least=2)
+        self._require("a positive number", lambda value: value > 0, "alpha")
+        self._require_count("points")
+        if self.voxel is not None:
+            self._require_positive("voxel")
         if self.dof is not None:
-            object.__setattr__(self, "dof", _freedoms(self.dof))
+            object.__setattr__(self, "dof", _dof_names(self.dof))
 
     @property
     def required_points(self) -> int:
         return self.k + 1
 
+    @property
+    def free(self) -> tuple[bool, ...]:
+        """Which of the six degrees of freedom the transform has, in the order of `DOF_NAMES`."""
+        return tuple(self.dof is None or name in self.dof for name in DOF_NAMES)
 
-def _freedoms(names: Any) -> tuple[str, ...]:
+
+def _dof_names(names: Any) -> tuple[str, ...]:
     chosen = tuple(names.replace(",", " ").split()) if isinstance(names, str) else names
     if (
         not isinstance(chosen, (tuple, list, set, frozenset))
         or not chosen
-        or any(name not in FREEDOMS for name in chosen)
+        or any(name not in DOF_NAMES for name in chosen)
     ):
-        raise InputError(f"dof: expected some of {', '.join(FREEDOMS)}, got {names!r}")
-    if sum(name in chosen for name in FREEDOMS[:3]) == 2:
-        raise InputError(f"dof: turns about all axes, one or none are possible, got {names!r}")
-    return tuple(name for name in FREEDOMS if name in chosen)
+        raise InputError(f"dof: expected some of {', '.join(DOF_NAMES)}, got {names!r}")
+    if sum(name in chosen for name in DOF_NAMES[:3]) == 2:
+        raise InputError(f"dof: expected rotations about three axes, one or none, got {names!r}")
+    return tuple(name for name in DOF_NAMES if name in chosen)

@@ -21,11 +21,13 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
+from graphreg.engine.cleaning import inlier_voxels
 from graphreg.engine.descriptors import orient_outward
-from graphreg.engine.preprocessing import FINE_PER_COARSE, LADDER, PreprocessedCloud, robust_x84_limit, strided_sample
+from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.refinement import assign_to_surfels, kernel_widths
 from graphreg.engine.settings import EngineSettings
-from graphreg.engine.surfels import Surfels, voxel_moments
+from graphreg.engine.surfels import Surfels
+from graphreg.engine.voxel_sizes import VOXEL_SIZES, on_ladder
 from graphreg.multiscan.pose_graph_optimisation import least_squares_poses
 from graphreg.poses import PoseGraph, inverse, pose, rotation_from_vector
 
@@ -86,8 +88,8 @@ def refine_multiview(
         return poses
     ends = np.array(pairs, np.intp)
     # Poses of the local frames, whose origins are near the points.
-    local_poses = poses @ np.array([inverse(scan.home) for scan in scans])
-    radii = np.array([np.sqrt((scan.local**2).sum(axis=1).mean()) for scan in scans])
+    local_poses = poses @ np.array([inverse(scan.T_local_cloud) for scan in scans])
+    radii = np.array([np.sqrt((scan.local_points**2).sum(axis=1).mean()) for scan in scans])
     voxels = [voxel or _shared_voxel(scans[source], scans[target]) for source, target in pairs]
     needed = sorted({(scan, size) for pair, size in zip(pairs, voxels, strict=True) for scan in pair})
     with ThreadPoolExecutor(threads) as pool:
@@ -104,24 +106,21 @@ def refine_multiview(
             local_poses = least_squares_poses(PoseGraph(local_poses, ends, transforms, information))
             if _largest_displacement(local_poses - before, radii) <= parameters.tolerance * min(voxels):
                 break
-    return np.asarray(local_poses @ np.array([scan.home for scan in scans]))
+    return np.asarray(local_poses @ np.array([scan.T_local_cloud for scan in scans]))
 
 
 def _shared_voxel(source: PreprocessedCloud, target: PreprocessedCloud) -> float:
     """Fine voxel size that both scans fill, rounded to a step of the engine's ladder so that pairs share surfels."""
-    size = max(max(scan.sides[1] / FINE_PER_COARSE, scan.sides[2]) for scan in (source, target))
-    return float(LADDER ** np.round(np.log(size) / np.log(LADDER)))
+    both = source.voxel_sizes, target.voxel_sizes
+    return on_ladder(max(max(sizes.smallest_coarse / VOXEL_SIZES.fine_per_coarse, sizes.finest) for sizes in both))
 
 
 def _scan_surface(scan: PreprocessedCloud, voxel: float) -> ScanSurface:
     """Surfels of the voxels that the X84 rule keeps, and all points, each assigned to its surfel."""
     defaults = EngineSettings()
-    moments = voxel_moments(scan.local, voxel, scan.weights, defaults.k, strays=False)
-    response = moments.response()
-    of_points = strided_sample(np.repeat(response, moments.counts))
-    limit = robust_x84_limit(of_points, defaults.alpha, scan.rounding / voxel)
-    surfels = orient_outward(moments.surface(response <= limit))
-    return ScanSurface(surfels, assign_to_surfels(surfels, scan.local / voxel))
+    voxels, inliers = inlier_voxels(scan, voxel, defaults.k, defaults.alpha)
+    surfels = orient_outward(voxels.fit_surfels(inliers))
+    return ScanSurface(surfels, assign_to_surfels(surfels, scan.local_points / voxel))
 
 
 def _linearised(

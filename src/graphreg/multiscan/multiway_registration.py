@@ -149,7 +149,7 @@ def multiway(
     with stopwatch.stage("optimise"):
         solution = _optimised(registration.edges, scans)
     with stopwatch.stage("close"):
-        local_poses = solution.poses @ np.array([inverse(scan.home) for scan in scans])
+        local_poses = solution.poses @ np.array([inverse(scan.T_local_cloud) for scan in scans])
         successful = [pair for pair, edge in registration.edges.items() if edge.success]
         pairs = overlapping_pairs(surfels, retrieval_voxel, local_poses, solution.groups, successful)
         registration.register(pairs, poses=solution.poses)

@@ -15,7 +15,8 @@ from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pose_graph import Groups, connected_groups
 from graphreg.multiscan.retrieval import Pair
 from graphreg.poses import adjoint, inverse, pose
-from graphreg.registration import Result, register
+from graphreg.registration import register
+from graphreg.result import Result
 
 Progress = Callable[[int, int], None]
 """Called as progress(done, total) after each pair."""
@@ -135,9 +136,9 @@ def retry_on_subsampled_clouds(
     parameters : PairwiseParameters, default PAIRWISE
     """
     scans = registration.scans
-    sizes = [scan.sides[2] for scan in scans]
+    sizes = [scan.voxel_sizes.finest for scan in scans]
     voxel = float(np.quantile(sizes, parameters.subsampling_quantile, method="higher")) / parameters.subsampling_factor
-    clouds = [scan.thinned(voxel, registration.threads) for scan in scans]
+    clouds = [scan.subsample(voxel, registration.threads) for scan in scans]
     changed = [len(cloud) < (1 - parameters.min_dropped) * len(scan) for scan, cloud in zip(scans, clouds, strict=True)]
     registration.register([pair for pair in pairs if changed[pair[0]] or changed[pair[1]]], clouds)
 
@@ -162,7 +163,7 @@ def edge_from_result(
     """
     information = None
     if result.success and result.covariance is not None and result.centre is not None:
-        radius = float(np.sqrt((target.local**2).sum(axis=1).mean())) or 1.0
+        radius = float(np.sqrt((target.local_points**2).sum(axis=1).mean())) or 1.0
         floor = parameters.covariance_floor * result.settings["voxel"] * np.repeat([1 / radius, 1.0], 3)
         # From rotations about the centre of the overlap to rotations about the centroid of the target.
         change = adjoint(pose(np.eye(3), result.centre - centroid(target)))
@@ -178,4 +179,4 @@ def edge_from_result(
 
 def centroid(scan: PreprocessedCloud) -> Floats:
     """Origin of the local frame of a scan, (3,), in the frame of its cloud."""
-    return inverse(scan.home)[:3, 3]
+    return inverse(scan.T_local_cloud)[:3, 3]

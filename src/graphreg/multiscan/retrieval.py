@@ -66,8 +66,8 @@ def retrieval_surfels(
     voxel : float
         Size of a voxel, in the unit of the data.
     """
-    voxel = parameters.voxel_ratio * float(np.median([scan.sides[0] for scan in scans]))
-    return [orient_outward(fit_surfels(scan.local, voxel, scan.weights, threads)) for scan in scans], voxel
+    voxel = parameters.voxel_ratio * float(np.median([scan.voxel_sizes.coarse for scan in scans]))
+    return [orient_outward(fit_surfels(scan.local_points, voxel, scan.weights, threads)) for scan in scans], voxel
 
 
 def scan_similarity(

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphreg.batches.batch_run import Batch
 from graphreg.batches.store import NOT_REGISTERED, SET_ASIDE, Record
-from graphreg.engine.verdict import ENOUGH
+from graphreg.engine.verdict import VERDICT
 from graphreg.files.output_file import atomic_write
 from graphreg.reports.charts import line_chart
 from graphreg.reports.page_shell import Row, chart, charts, figures, page, table, verdict, write_page
@@ -121,7 +121,7 @@ def _figures(batch: Batch, confidence: list[float], seconds: list[float]) -> lis
 
 def _charts(confidence: list[float], seconds: list[float]) -> Iterator[str]:
     told = (
-        ("Confidence", np.array(confidence), 1.0, "how sure", f"A success from {ENOUGH:g} on."),
+        ("Confidence", np.array(confidence), 1.0, "how sure", f"A success from {VERDICT.success:g} on."),
         ("Time", np.array(seconds), float(np.quantile(seconds, 0.99)), "seconds", "Of a pair, on one core."),
     )
     for title, values, most, label, note in told:

@@ -9,14 +9,14 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, as_cloud, sample_rows
-from graphreg.engine.preprocessing import robust_x84_limit
+from graphreg.engine.cleaning import robust_x84_limit
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import fit_planes, graph_invariants
 from graphreg.features.response import response_intensity, rounding_error
 from graphreg.poses import principal_frame, rotation_from_vector, transform
-from graphreg.registration import Result
+from graphreg.result import Result
 from graphreg.threads import thread_count
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ from graphreg.errors import InputError
 from graphreg.files import formats, write
 from graphreg.files.output_file import atomic_write
 from graphreg.method_interface import Iteration
+from graphreg.paper.published import PaperSettings
 from graphreg.poses import as_pose, transform
-from graphreg.registration import METHODS, Result, register
+from graphreg.registration import METHODS, run_method
+from graphreg.result import Result
 
 # Faster, and nobody could follow: many registrations take less than a second.
 USUAL_PACE = 20.0
@@ -163,14 +165,14 @@ class Live:
         found: Result | None = None
         problem: str | None = None
         try:
-            found = register(
+            found = run_method(
                 *self._clouds,
-                method=choice.method,
+                choice.method,
+                settings,
                 init=init,
                 seed=choice.seed,
                 threads=self._threads,
                 callback=self._reached,
-                **settings,
             )
         except InputError as refused:
             problem = str(refused)
@@ -203,7 +205,7 @@ class Live:
 def cool_down_rate(method: str) -> float | None:
     """The method's own beta, or None where it does not cool down."""
     settings = METHODS[method].settings
-    return settings.beta if "beta" in {field.name for field in fields(settings)} else None
+    return settings.beta if isinstance(settings, PaperSettings) else None
 
 
 def save(result: Result, source: Cloud, matrix: Path, moved: Path) -> None:

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.engine.verdict import ENOUGH
+from graphreg.engine.verdict import VERDICT
 from graphreg.errors import InputError
 from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, transform
-from graphreg.registration import METHODS, Result
+from graphreg.registration import METHODS
 from graphreg.reports.display_clouds import Sample, as_result, distances, picture_of, samples_of
 from graphreg.reports.page_payload import payload, widest_residual
 from graphreg.reports.page_shell import Row, chart, embedded, figures, part, shell, table, times, verdict, write_page
+from graphreg.result import Result
 from graphreg.threads import thread_count
 
 SCRIPTS = ("viewer.js", "report.js")
@@ -96,12 +97,12 @@ def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, st
 
 
 def _confidence(result: Result) -> str:
-    said = f"{result.confidence:.2f}"
+    said, least = f"{result.confidence:.2f}", f"{VERDICT.success:g}"
     return (
         '<div class="confidence"><label for="confidence">confidence</label>'
         f'<span aria-hidden="true">{said}</span>'
-        f'<meter id="confidence" min="0" max="1" low="{ENOUGH:g}" high="{ENOUGH:g}" optimum="1" value="{said}"></meter>'
-        f"<small>a success from {ENOUGH:g} on</small></div>"
+        f'<meter id="confidence" min="0" max="1" low="{least}" high="{least}" optimum="1" value="{said}"></meter>'
+        f"<small>a success from {least} on</small></div>"
     )
 
 
@@ -130,7 +131,7 @@ def _figures(result: Result, source: Sample) -> list[tuple[str, str, str]]:
         ("Moved by", f"{way:.4g}", "the middle of the source, in the unit of the data"),
         (
             "Undetermined",
-            "; ".join(result.undetermined) or "nothing",
+            "; ".join(result.degenerate_directions) or "nothing",
             "what the source could do without leaving the target's surface",
         ),
     ]

@@ -18,10 +18,11 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError, MissingExtraError
 from graphreg.method_interface import Iteration
 from graphreg.poses import nearest_rotation, pose
-from graphreg.registration import Result, methods
+from graphreg.registration import methods
 from graphreg.reports.display_clouds import Sample, placement_of, standpoint
 from graphreg.reports.live import USUAL_PACE, Choice, Live, Moment, State, cool_down_rate
 from graphreg.reports.pictures import BLUE, ORANGE
+from graphreg.result import Result
 
 try:
     import viser

@@ -1,0 +1,114 @@
+"""The result of a registration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphreg.clouds import Floats
+from graphreg.method_interface import Iteration
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What `register` returns: the transform, the verdict, and how it came about.
+
+    To numpy, torch and JAX a result is its 4x4 matrix.
+
+    Attributes
+    ----------
+    transformation : (4, 4) ndarray of float64
+        x_target = T x_source, det(R) = +1.
+    success : bool
+        Whether the confidence is high enough and the pose is determined.
+    confidence : float
+        Probability that the pose is right, from 0 to 1.
+    reason : str
+        The verdict in one sentence.
+    overlap : float
+        Share of the source that overlaps the target.
+    inlier_rmse : float
+        Root-mean-square distance of that part from the target's surface, in the unit of the data; NaN without overlap.
+    covariance : (6, 6) ndarray or None
+        Of the pose: rotations about the x, y, z axes through `centre` (radians), then translations along them (unit of
+        the data), both applied after the transform, in the target's frame. None where the clouds do not overlap.
+    centre : (3,) ndarray or None
+        Centroid of the overlap, in the target's frame.
+    degenerate_directions : tuple of str
+        Rotations and translations that the surfaces do not constrain, in words; empty where the pose is determined.
+    hypotheses : int
+        Number of poses proposed.
+    runner_up : (4, 4) ndarray or None
+        The best pose that is distinct from this one.
+    scores : tuple of float
+        Overlap scores of this pose and of the runner-up.
+    timings : dict of str to float
+        Seconds of each stage, and "total"; the stages sum to at most the total.
+    method : str
+    settings : dict
+        Settings that were used; "voxel" is the voxel size that was chosen.
+    seed : int
+    dropped : tuple of int
+        Rows of source and target that were not finite.
+    history : tuple of Iteration
+    """
+
+    transformation: Floats
+    success: bool
+    confidence: float
+    reason: str
+    overlap: float
+    inlier_rmse: float
+    covariance: Floats | None
+    centre: Floats | None
+    degenerate_directions: tuple[str, ...]
+    hypotheses: int
+    runner_up: Floats | None
+    scores: tuple[float, ...]
+    timings: dict[str, float]
+    method: str
+    settings: dict[str, Any]
+    seed: int
+    dropped: tuple[int, int]
+    history: tuple[Iteration, ...]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the transformation, so that a result goes wherever numpy takes a 4x4 matrix."""
+        return np.array(self.transformation, dtype, copy=copy is not False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the transformation by DLPack, for torch, JAX and others."""
+        return self.transformation.copy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        return self.transformation.__dlpack_device__()
+
+    def to_json(self) -> str:
+        """Return the result as JSON text, which `from_json` reads."""
+
+        def plain(value: Any) -> Any:
+            return value.tolist() if isinstance(value, np.ndarray) else asdict(value)
+
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if np.isnan(self.inlier_rmse):
+            values["inlier_rmse"] = None  # JSON has no NaN
+        return json.dumps(values, default=plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Return the result that `to_json` wrote."""
+        values = json.loads(text)
+        for name in ("transformation", "covariance", "centre", "runner_up"):
+            values[name] = None if values[name] is None else np.array(values[name])
+        for name in ("dropped", "degenerate_directions", "scores"):
+            values[name] = tuple(values[name])
+        if values["inlier_rmse"] is None:
+            values["inlier_rmse"] = float("nan")
+        values["history"] = tuple(
+            Iteration(**{**step, "transformation": np.array(step["transformation"])}) for step in values["history"]
+        )
+        return cls(**values)
