@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from graphreg.datasets.scan_setups import SETUPS
 
 settings.register_profile("graphreg", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("graphreg")
@@ -27,6 +30,13 @@ def scans() -> Path:
     path = Path(folder)
     assert path.is_dir(), f"GRAPHREG_DATA names {folder}, which is no folder"
     return path
+
+
+@pytest.fixture
+def small_demo(monkeypatch: pytest.MonkeyPatch, small_pictures: None) -> None:
+    """The demo with a fifth of the points, and with small pictures."""
+    for name, setup in SETUPS.items():
+        monkeypatch.setitem(SETUPS, name, replace(setup, points=setup.points // 5))
 
 
 @pytest.fixture

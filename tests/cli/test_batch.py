@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.support.commands import run_command
 
 import graphreg
 from graphreg.batches.store import Record
+from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
 
 
@@ -29,12 +31,17 @@ def batch_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[
     return run_command("batch", *arguments, cwd=cwd)
 
 
+@lru_cache
+def scans() -> dict[str, Floats]:
+    pair = {str(n): synthetic.scan("dragon", angle, points=2000, seed=n).points for n, angle in enumerate((0.0, 5.0))}
+    return pair | {"other": synthetic.scan("casting", points=2000).points}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two scans that belong together, one that does not, and tables of jobs in a folder of their own."""
-    for number, turn in enumerate((0.0, 5.0)):
-        np.save(tmp_path / f"{number}.npy", synthetic.scan("dragon", turn, points=2000, seed=number).points)
-    np.save(tmp_path / "other.npy", synthetic.scan("casting", points=2000).points)
+    for name, points in scans().items():
+        np.save(tmp_path / f"{name}.npy", points)
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "good.csv").write_text("source,target\n../0.npy,../1.npy\n../1.npy,../0.npy\n")
     (tmp_path / "tables" / "mixed.csv").write_text(

@@ -162,7 +162,7 @@ def test_what_the_user_did_wrong_is_told_in_a_line(
     assert not (tmp_path / "out.ply").exists()
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("small_demo")
 def test_demo_writes_scans_and_pictures(run: Shell, tmp_path: Path) -> None:
     done = run("demo", "--body", "casting")
     assert done.status == 0, done.err

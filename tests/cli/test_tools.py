@@ -318,7 +318,7 @@ def test_completion_can_be_shown(run: Shell) -> None:
     assert "--install-completion" in run("--help").out
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("small_demo")
 def test_demo_as_json(run: Shell) -> None:
     done = run("demo", "--body", "hand", "--out", "made", "--json")
     assert done.status == 0, done.err

@@ -122,7 +122,7 @@ def test_the_python_of_another_library_runs(library: str, folder: Path, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in OURS if line != FIRST])
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("small_demo")
 def test_a_command_line_runs(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

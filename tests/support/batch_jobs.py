@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 import graphreg
 from graphreg.batches.store import Record
+from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
 
 POINTS = 600
@@ -24,8 +26,13 @@ def write_scans(folder: Path, count: int) -> list[str]:
     names = []
     for number in range(count):
         names.append(f"scan_{number}.npy")
-        np.save(folder / names[-1], synthetic.scan("dragon", 10.0 * number, points=POINTS, seed=number).points)
+        np.save(folder / names[-1], _scan(number))
     return names
+
+
+@lru_cache
+def _scan(number: int) -> Floats:
+    return synthetic.scan("dragon", 10.0 * number, points=POINTS, seed=number).points
 
 
 def pairs_of(folder: Path, names: list[str]) -> list[dict[str, Any]]:
