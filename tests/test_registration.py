@@ -13,6 +13,7 @@ from graphreg.datasets import synthetic
 from graphreg.method_interface import Iteration
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from graphreg.registration import METHODS, run_method
 from tests.support.strategies import random_transform, small_pair
 
 TURNED = pose(rotation_from_vector(np.radians([8.0, -12.0, 10.0])), [0.03, -0.02, 0.01])
@@ -263,3 +264,24 @@ def test_fewer_points_are_looked_at_and_weights_belong_to_prepare(body: np.ndarr
         graphreg.prepare("scan.ply")
     with pytest.raises(graphreg.InputError, match="^source: has 1 distinct"):
         graphreg.register(graphreg.prepare(np.zeros((20, 3))), body)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_the_stages_sum_to_at_most_the_total(method: str) -> None:
+    pair = small_pair("hand")
+    timings = dict(run_method(pair.source, pair.target, method, {}).timings)
+    total = timings.pop("total")
+    assert all(seconds >= 0 for seconds in timings.values())
+    # Sums of differences of one clock: rounding only.
+    assert sum(timings.values()) <= total * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_the_stages_of_a_retry_are_booked_once() -> None:
+    pair = synthetic.pair("street", 10.0, points=60_000)
+    result = graphreg.register(pair.source, pair.target)
+    assert len(result.history) > 2  # it was retried
+    timings = dict(result.timings)
+    total = timings.pop("total")
+    assert sum(timings.values()) <= total * (1 + 1e-9)

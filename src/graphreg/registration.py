@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -19,6 +19,20 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.engine.verdict import judge_outcome
 from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Method, MethodSettings, Outcome
+from graphreg.method_options import (
+    CpdOptions,
+    EcmOptions,
+    FgrOptions,
+    FricpOptions,
+    GmmOptions,
+    IcpKnOptions,
+    IcpKpOptions,
+    IcpOptions,
+    PaperOptions,
+    Super4pcsOptions,
+    TeaserOptions,
+    TricpOptions,
+)
 from graphreg.paper.published import PIPL, PaperSettings, register_published
 from graphreg.poses import as_pose
 from graphreg.result import Result
@@ -43,6 +57,9 @@ METHODS: dict[str, Method[MethodSettings]] = {
     **BASELINES,
 }
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 # Larger ratios of weights would leave nothing of the lighter points' share.
 LARGEST_WEIGHT_RATIO = 1e12
 
@@ -59,6 +76,51 @@ def methods() -> dict[str, str]:
     return {name: method.summary for name, method in METHODS.items()}
 
 
+@overload
+def register(
+    source: Any,
+    target: Any,
+    *,
+    method: Literal["graphreg"] = "graphreg",
+    init: Any = None,
+    voxel: float | None = None,
+    points: int | None = None,
+    dof: str | Sequence[str] | None = None,
+    weights: Any = None,
+    k: int | None = None,
+    alpha: float | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    callback: Callback | None = None,
+) -> Result: ...
+@overload
+def register(
+    source: Any, target: Any, *, method: Literal["graphreg-paper", "pipl"], **settings: Unpack[PaperOptions]
+) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["icp"], **settings: Unpack[IcpOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["icp-kp"], **settings: Unpack[IcpKpOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["icp-kn"], **settings: Unpack[IcpKnOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["tricp"], **settings: Unpack[TricpOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["fricp"], **settings: Unpack[FricpOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["gmm"], **settings: Unpack[GmmOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["cpd"], **settings: Unpack[CpdOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["ecm"], **settings: Unpack[EcmOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["fgr"], **settings: Unpack[FgrOptions]) -> Result: ...
+@overload
+def register(source: Any, target: Any, *, method: Literal["teaser"], **settings: Unpack[TeaserOptions]) -> Result: ...
+@overload
+def register(
+    source: Any, target: Any, *, method: Literal["super4pcs"], **settings: Unpack[Super4pcsOptions]
+) -> Result: ...
 def register(
     source: Any,
     target: Any,

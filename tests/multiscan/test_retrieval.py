@@ -124,7 +124,9 @@ def test_overlapping_pairs_are_those_that_coincide_in_their_poses() -> None:
     transforms = [random_transform(number, 1.0) for number in range(3)]
     scans = [graphreg.prepare(transform(each, clouds()[0])) for each in transforms]
     surfels, voxel = retrieval_surfels(scans)
-    poses = np.stack([inverse(each) @ inverse(scan.home) for each, scan in zip(transforms, scans, strict=True)])
+    poses = np.stack(
+        [inverse(each) @ inverse(scan.T_local_cloud) for each, scan in zip(transforms, scans, strict=True)]
+    )
     one_group = ((0, 1, 2),)
     assert overlapping_pairs(surfels, voxel, poses, one_group) == [(1, 0), (2, 0), (2, 1)]
     assert overlapping_pairs(surfels, voxel, poses, one_group, {(1, 0)}) == [(2, 0), (2, 1)]

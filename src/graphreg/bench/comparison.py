@@ -21,7 +21,7 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError, MissingExtraError
 from graphreg.metrics import rmsd
 from graphreg.poses import pose, rotation_from_vector, transform
-from graphreg.registration import methods, register
+from graphreg.registration import methods, run_method
 
 Row = Mapping[str, Any]
 
@@ -126,7 +126,7 @@ def attempt(
         if peer is not None:
             found = np.asarray(peer.run(source.copy(), target.copy(), given.get("voxel", pair.voxel), pair.kind))
         else:
-            result = register(source, target, method=method, seed=seed, **given)
+            result = run_method(source, target, method, given, seed=seed)
             found = result.transformation
             stages = {stage: round(seconds, 6) for stage, seconds in result.timings.items()}
         if found.shape != (4, 4) or not np.isfinite(found).all():

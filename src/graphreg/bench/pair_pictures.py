@@ -7,7 +7,7 @@ import numpy as np
 from graphreg.bench.pairs import CLEAN, Pair, Spoiling
 from graphreg.clouds import Floats
 from graphreg.poses import principal_frame, transform
-from graphreg.registration import register
+from graphreg.registration import run_method
 from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, panels
 
 # The target's principal axes are x, y and z in this order, from the shortest: seen along the shortest, it shows most.
@@ -24,7 +24,7 @@ def before_and_after(pair: Pair, spoiling: Spoiling = CLEAN, start: Floats | Non
     """
     first = np.eye(4) if start is None else start
     source, target = transform(first, spoiling.of(pair.source, 0)), spoiling.of(pair.target, 1)
-    found = {name: register(source, target, method=name).transformation @ first for name in SHOWN}
+    found = {name: run_method(source, target, name, {}).transformation @ first for name in SHOWN}
     poses = {"ground truth": pair.truth}
     poses |= {f"{name} ({pair.errors(motion)[0]:.3g}°)": motion for name, motion in found.items()}
     given = np.vstack([transform(first, pair.source), pair.target])

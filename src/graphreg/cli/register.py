@@ -81,7 +81,7 @@ def register(
     from graphreg.files.pose_files import read_pose, write_poses
     from graphreg.method_interface import Iteration
     from graphreg.poses import transform_cloud
-    from graphreg.registration import register as find
+    from graphreg.registration import run_method
     from graphreg.reports.display_clouds import before_and_after
     from graphreg.reports.pictures import write_png
     from graphreg.reports.registration_page import report as write_report
@@ -100,15 +100,15 @@ def register(
         def watch(now: Iteration) -> None:
             step(now.number)
 
-        result = find(
+        result = run_method(
             moving.points,
             fixed.points,
-            method=method,
+            method,
+            settings,
             init=start,
             seed=seed,
             threads=threads,
             callback=watch,
-            **settings,
         )
     for name, cloud in ((source, moving), (target, fixed)):
         detail(f"{name}: {len(cloud):,} points, {cloud.dropped:,} rows that were not finite")

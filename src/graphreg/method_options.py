@@ -1,0 +1,164 @@
+"""The settings of each method as keyword arguments, so that editors complete them and type checkers refuse others.
+
+A test keeps these in step with the settings themselves, which have the defaults and their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
+
+
+class CommonOptions(TypedDict, total=False):
+    """Options of every call of `register`."""
+
+    init: Any
+    seed: int
+    threads: int | None
+    callback: Any
+    voxel: float | None
+
+
+class EngineOptions(CommonOptions, total=False):
+    """Options of method "graphreg"."""
+
+    points: int | None
+    dof: str | Sequence[str] | None
+    weights: Any
+    k: int | None
+    alpha: float | None
+
+
+class PaperOptions(CommonOptions, total=False):
+    """Options of methods "graphreg-paper" and "pipl"."""
+
+    k: int | None
+    alpha: float | None
+    particles: int
+    max_iterations: int
+    beta: float
+    temperature: float
+    accept_rate: float
+    softening: float
+    masses: bool
+    charges: bool
+    annealing: Literal["adaptive", "plain"]
+    epsilon: float
+
+
+class IcpOptions(CommonOptions, total=False):
+    """Options of method "icp"."""
+
+    max_iterations: int
+    max_distance: float | None
+    tolerance: float
+
+
+class IcpKpOptions(CommonOptions, total=False):
+    """Options of method "icp-kp"."""
+
+    max_iterations: int
+    worst_rejection: float
+
+
+class IcpKnOptions(CommonOptions, total=False):
+    """Options of method "icp-kn"."""
+
+    max_iterations: int
+    normal_neighbours: int
+    worst_rejection: float
+
+
+class TricpOptions(CommonOptions, total=False):
+    """Options of method "tricp"."""
+
+    overlap: float | None
+    smallest_overlap: float
+    preference: float
+    max_iterations: int
+    tolerance: float
+
+
+class FricpOptions(CommonOptions, total=False):
+    """Options of method "fricp"."""
+
+    first_scale: float
+    last_scale: float
+    decay: float
+    memory: int
+    max_iterations: int
+    tolerance: float
+
+
+class GmmOptions(CommonOptions, total=False):
+    """Options of method "gmm"."""
+
+    scales: tuple[float, ...]
+    max_iterations: int
+
+
+class CpdOptions(CommonOptions, total=False):
+    """Options of method "cpd"."""
+
+    outliers: float
+    max_iterations: int
+    tolerance: float
+
+
+class EcmOptions(CommonOptions, total=False):
+    """Options of method "ecm"."""
+
+    max_iterations: int
+    radius: float
+    tolerance: float
+
+
+class FgrOptions(CommonOptions, total=False):
+    """Options of method "fgr"."""
+
+    radius: float
+    max_distance: float
+    max_iterations: int
+    division: float
+    similarity: float
+    max_triangles: int
+
+
+class TeaserOptions(CommonOptions, total=False):
+    """Options of method "teaser"."""
+
+    radius: float
+    noise_bound: float
+    max_matches: int
+    max_iterations: int
+    factor: float
+
+
+class Super4pcsOptions(CommonOptions, total=False):
+    """Options of method "super4pcs"."""
+
+    overlap: float
+    sample_size: int
+    delta: float
+    certainty: float
+    max_iterations: int
+    refinement: int
+
+
+OPTIONS: dict[str, type[CommonOptions]] = {
+    "graphreg": EngineOptions,
+    "graphreg-paper": PaperOptions,
+    "pipl": PaperOptions,
+    "icp": IcpOptions,
+    "icp-kp": IcpKpOptions,
+    "icp-kn": IcpKnOptions,
+    "tricp": TricpOptions,
+    "fricp": FricpOptions,
+    "gmm": GmmOptions,
+    "cpd": CpdOptions,
+    "ecm": EcmOptions,
+    "fgr": FgrOptions,
+    "teaser": TeaserOptions,
+    "super4pcs": Super4pcsOptions,
+}
+"""Options by method."""

@@ -1,0 +1,50 @@
+"""Options of methods: the same names as their settings, and refused by a type checker where they do not exist."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from graphreg.method_options import OPTIONS, CommonOptions
+from graphreg.registration import METHODS
+
+
+def test_every_method_has_options() -> None:
+    assert OPTIONS.keys() == METHODS.keys()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_options_are_the_settings(method: str) -> None:
+    options = set(OPTIONS[method].__annotations__) | {"voxel"}
+    of_every_call = set(CommonOptions.__annotations__) - {"voxel"}
+    assert options - of_every_call == {field.name for field in fields(METHODS[method].settings)}
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_methods_and_settings(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    accepted = [
+        "register(x, y, voxel=1.0, dof=('rz', 'x', 'y', 'z'))",
+        "register(x, y, method='icp', max_iterations=5, seed=1)",
+        "register(x, y, method='graphreg-paper', beta=0.8, annealing='plain')",
+    ]
+    refused = [
+        "register(x, y, voxl=1.0)",
+        "register(x, y, method='icpp')",
+        "register(x, y, method='icp', beta=0.9)",
+        "register(x, y, method='gmm', max_iterations='many')",
+    ]
+    script = tmp_path / "calls.py"
+    script.write_text("\n".join(["from graphreg import register", "x = y = [[0.0, 0.0, 0.0]]", *accepted, *refused]))
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", "--follow-imports=silent", script.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    ).stdout
+    lines = {int(line.split(":")[1]) for line in found.splitlines() if ": error:" in line}
+    assert lines == set(range(3 + len(accepted), 3 + len(accepted) + len(refused))), found
