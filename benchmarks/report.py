@@ -18,8 +18,8 @@ from graphreg.bench.measured_parts import ENGINE
 from graphreg.bench.results_files import Results, write_results
 from graphreg.poses import transform
 from graphreg.provenance import measured_now, script_command
-from graphreg.reports.display_clouds import before_and_after
 from graphreg.reports.pictures import write_png
+from graphreg.reports.previews import before_and_after
 
 SIZES = (10_000, 100_000, 1_000_000, 2_000_000, 5_000_000)
 ROUNDS = 3

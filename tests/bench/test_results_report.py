@@ -53,7 +53,7 @@ def read(folder: Path, names: list[str] | None) -> Page:
 
 def test_one_experiment_has_all_that_was_measured(folder: Path) -> None:
     page = read(folder, ["noise"])
-    said = page.said()
+    said = page.text()
     assert page.texts["h1"] == ["Noise"]
     assert page.texts["code"] == ["graphreg bench noise --quick"]
     assert "it is <loud>" in page.texts["li"]
@@ -121,7 +121,7 @@ def test_a_browser_has_nothing_to_complain_of(folder: Path) -> None:
     browser = Browser(width=390)
     try:
         browser.open(path)
-        assert browser.complaints == []
+        assert browser.errors == []
         assert [address for address in browser.requests if not address.startswith("data:")] == [path.as_uri()]
         assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
         named = {"table", "image", "region", "button", "link"}

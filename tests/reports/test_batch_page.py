@@ -1,4 +1,4 @@
-"""The page on a batch: it holds what failed and why, and needs nothing from elsewhere."""
+"""The report of a batch: counts, failures with their reasons, and no external resource."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ import pytest
 
 from graphreg.batches.batch_run import Batch
 from graphreg.batches.store import Record, ResultStore
-from graphreg.reports.batch_page import MOST_ROWS, summary_page, write_summary_csv, write_summary_page
+from graphreg.reports.batch_page import MAX_ROWS, summary_html, write_summary_csv, write_summary_page
 
 
 def record(number: int, state: str) -> Record:
-    found: dict[str, Any] = {"success": state == "registered", "reason": f"{state}: <because>", "confidence": 0.5}
+    result: dict[str, Any] = {"success": state == "registered", "reason": f"{state}: <because>", "confidence": 0.5}
     problem = "its worker was killed by SIGSEGV" if state == "set aside" else None
     name = f"a{number}&.ply"
-    return Record(f"{state}{number}", "", name, "b.ply", None if problem else found, problem, 1, 0.1 * number)
+    return Record(f"{state}{number}", "", name, "b.ply", None if problem else result, problem, 1, 0.1 * number)
 
 
 def batch_of(folder: Path, registered: int = 0, not_registered: int = 0, set_aside: int = 0) -> Batch:
     counts = {"registered": registered, "not registered": not_registered, "set aside": set_aside}
     with closing(ResultStore(folder / "results.jsonl")) as store:
         records = [record(number, state) for state, count in counts.items() for number in range(count)]
-        for one in records:
-            store.add(one)
-        offsets = tuple(store.offset(one.key) for one in records)
+        for job in records:
+            store.add(job)
+        offsets = tuple(store.offset(job.key) for job in records)
     total = sum(counts.values())
     return Batch(folder / "results.jsonl", total, *counts.values(), 0, 3, 12.0, offsets)
 
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> Batch:
-    return batch_of(tmp_path, 5, 2, MOST_ROWS + 7)
+    return batch_of(tmp_path, 5, 2, MAX_ROWS + 7)
 
 
-def test_it_tells_how_many_and_why(mixed: Batch) -> None:
-    page = summary_page(mixed, "jobs <of> mine.csv")
+def test_counts_and_reasons_are_listed(mixed: Batch) -> None:
+    page = summary_html(mixed, "jobs <of> mine.csv")
     assert f"5 of {mixed.jobs} pairs registered" in page
-    assert page.count("its worker was killed by SIGSEGV") == MOST_ROWS + 1
+    assert page.count("its worker was killed by SIGSEGV") == MAX_ROWS + 1
     assert "and 7 more" in page
     assert "jobs &lt;of&gt; mine.csv" in page
     assert "a1&amp;.ply" in page
@@ -49,12 +49,12 @@ def test_it_tells_how_many_and_why(mixed: Batch) -> None:
 
 
 @pytest.mark.parametrize("counts", [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
-def test_batches_of_one_kind_have_a_page_too(tmp_path: Path, counts: tuple[int, int, int]) -> None:
+def test_batches_of_one_state_have_a_page(tmp_path: Path, counts: tuple[int, int, int]) -> None:
     write_summary_page(tmp_path / "page.html", batch_of(tmp_path, *counts), "jobs")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert ('class="verdict good"' in page) == (counts[0] == 1)
 
 
-def test_the_table_has_a_line_for_each_job(tmp_path: Path, mixed: Batch) -> None:
+def test_the_csv_file_has_a_line_for_each_job(tmp_path: Path, mixed: Batch) -> None:
     write_summary_csv(tmp_path / "table.csv", mixed)
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + mixed.jobs

@@ -1,4 +1,4 @@
-"""Laws of charts: well-formed, every point drawn inside the frame, larger values higher, ticks at round numbers."""
+"""Charts: well-formed SVG, every point inside the frame, larger values higher, ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.reports.charts import HEIGHT, WIDTH, charts_side_by_side, line_chart, write_svg
+from graphreg.reports.charts import HEIGHT, WIDTH, charts_side_by_side, histogram_outline, line_chart, write_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 X = [0.5, 0.7, 0.9, 0.98]
@@ -25,7 +25,7 @@ def chart(y: Any, x: Any = None, **more: Any) -> ElementTree.Element:
     return ElementTree.fromstring(line_chart({"line": (x, y)}, "title", "x", "y", **more))
 
 
-def drawn(root: ElementTree.Element, line: int = 0) -> Floats:
+def plotted(root: ElementTree.Element, line: int = 0) -> Floats:
     points = list(root.iter(f"{SVG}polyline"))[line].get("points", "")
     return np.array([[float(number) for number in pair.split(",")] for pair in points.split()])
 
@@ -44,18 +44,18 @@ def texts(root: ElementTree.Element) -> list[str]:
     st.lists(st.floats(-1e99, 1e99), min_size=1, max_size=20),
     st.lists(st.floats(-1e99, 1e99), min_size=20, max_size=20),
 )
-def test_every_point_is_drawn_inside_the_frame(x: list[float], y: list[float]) -> None:
+def test_every_point_is_inside_the_frame(x: list[float], y: list[float]) -> None:
     root = chart(y[: len(x)], x)
-    points, bounds = drawn(root), frame(root)
+    points, bounds = plotted(root), frame(root)
     assert len(points) == len(x)
     assert (points >= bounds[0] - 0.01).all()
     assert (points <= bounds[1] + 0.01).all()
 
 
 @given(st.lists(st.floats(1e-99, 1e99), min_size=1, max_size=20))
-def test_so_it_is_on_a_log_axis(y: list[float]) -> None:
+def test_every_point_is_inside_the_frame_of_a_log_axis(y: list[float]) -> None:
     root = chart(y, log_y=True)
-    points, bounds = drawn(root), frame(root)
+    points, bounds = plotted(root), frame(root)
     assert (points >= bounds[0] - 0.01).all()
     assert (points <= bounds[1] + 0.01).all()
     order = np.argsort(y, kind="stable")
@@ -63,25 +63,25 @@ def test_so_it_is_on_a_log_axis(y: list[float]) -> None:
 
 
 def test_larger_values_are_higher_and_further_right() -> None:
-    points = drawn(chart([1, 2, 4], [10, 20, 40]))
+    points = plotted(chart([1, 2, 4], [10, 20, 40]))
     steps = np.diff(points, axis=0)
     assert steps[0, 0] > 0
     assert steps[0, 1] < 0
     assert steps[1] == pytest.approx(2 * steps[0], abs=0.02)
 
 
-places = st.floats(-1e6, 1e6)
+coordinates = st.floats(-1e6, 1e6)
 
 
-@given(st.lists(st.tuples(places, places), min_size=2, max_size=20))
-def test_on_a_map_a_unit_is_as_long_in_both_directions(way: list[tuple[float, float]]) -> None:
-    x, y = np.transpose(way)
+@given(st.lists(st.tuples(coordinates, coordinates), min_size=2, max_size=20))
+def test_equal_axes_have_the_same_scale(track: list[tuple[float, float]]) -> None:
+    x, y = np.transpose(track)
     root = chart(y, x, equal=True)
-    points, bounds = drawn(root), frame(root)
+    points, bounds = plotted(root), frame(root)
     assert (points >= bounds[0] - 0.01).all()
     assert (points <= bounds[1] + 0.01).all()
     across, down = (points - points[0]).T
-    # Drawn to a hundredth; x and y of every point ask for the same number of units.
+    # Pixels are rounded to a hundredth; the ratio of pixels to units is the same for x and y.
     assert np.abs(across * (y - y[0]) + down * (x - x[0])).max() <= 0.02 * (np.ptp(x) + np.ptp(y))
     for anchor in ("middle", "end"):
         ticks = [e for e in root.iter(f"{SVG}text") if e.get("text-anchor") == anchor and is_number(e.text)]
@@ -93,7 +93,7 @@ def is_number(text: str | None) -> bool:
 
 
 def test_equal_ratios_are_equal_steps_on_a_log_axis() -> None:
-    steps = np.diff(drawn(chart([0.01, 0.1, 1, 10], log_y=True))[:, 1])
+    steps = np.diff(plotted(chart([0.01, 0.1, 1, 10], log_y=True))[:, 1])
     assert steps == pytest.approx([steps[0]] * 3, abs=0.02)
     assert steps[0] < 0
 
@@ -126,20 +126,20 @@ def test_lines_differ_in_colour_and_are_named() -> None:
     assert {*names, "title", "rate", "seconds"} <= set(texts(root))
 
 
-def test_one_line_alone_has_no_legend_and_many_points_no_markers() -> None:
+def test_a_single_line_has_no_legend_and_many_points_no_markers() -> None:
     root = chart(range(200))
     assert "line" not in texts(root)
-    assert len(drawn(root)) == 200
+    assert len(plotted(root)) == 200
     assert not [path for path in root.iter(f"{SVG}path") if path.get("transform")]
     assert len([path for path in chart(range(5)).iter(f"{SVG}path") if path.get("transform")]) == 5
 
 
 def test_long_names_take_more_rows_of_the_legend() -> None:
-    names = [f"a long name, the {place} of three" for place in ("first", "second", "third")]
+    names = [f"a long name, the {rank} of three" for rank in ("first", "second", "third")]
     root = ElementTree.fromstring(line_chart(dict.fromkeys(names, (X, X)), "t", "x", "y"))
-    places = [(e.get("x"), e.get("y")) for e in root.iter(f"{SVG}text") if e.text in names]
-    assert len(set(places)) == 3
-    assert all(float(y or "nan") < frame(root)[0, 1] for _, y in places)
+    positions = [(e.get("x"), e.get("y")) for e in root.iter(f"{SVG}text") if e.text in names]
+    assert len(set(positions)) == 3
+    assert all(float(y or "nan") < frame(root)[0, 1] for _, y in positions)
 
 
 def test_text_is_escaped() -> None:
@@ -157,23 +157,34 @@ def test_the_same_input_gives_the_same_text() -> None:
     ("x", "y"),
     [([], []), ([1, 2], [1]), ([1], [np.nan]), ([np.inf], [1]), ([[1]], [[1]]), (["a"], [1]), ([1], [1e200])],
 )
-def test_unusable_data_are_refused(x: Any, y: Any) -> None:
+def test_bad_data_raises(x: Any, y: Any) -> None:
     with pytest.raises(InputError, match="series 'mine'"):
         line_chart({"mine": (x, y)}, "t", "x", "y")
 
 
-def test_a_log_axis_refuses_zero() -> None:
+def test_zero_on_a_log_axis_raises() -> None:
     with pytest.raises(InputError, match="positive"):
         chart([1, 0], log_y=True)
 
 
 @pytest.mark.parametrize("count", [0, 8])
 def test_the_number_of_lines_is_limited(count: int) -> None:
-    with pytest.raises(InputError, match="series: holds"):
+    with pytest.raises(InputError, match="series: expected 1 to 7 lines"):
         line_chart({str(k): (X, X) for k in range(count)}, "t", "x", "y")
 
 
-def test_charts_stand_in_rows() -> None:
+@given(st.lists(st.floats(-1, 11), max_size=50))
+def test_the_outline_of_a_histogram_encloses_its_bars(values: list[float]) -> None:
+    edges = np.linspace(0, 10, 6)
+    x, y = histogram_outline(values, edges)
+    assert y[0] == y[-1] == 0
+    assert set(x) == set(edges)
+    area = (np.diff(x) * (y[1:] + y[:-1]) / 2).sum()
+    # Bins are two wide.
+    assert area == pytest.approx(2 * sum(0 <= value <= 10 for value in values))
+
+
+def test_charts_are_arranged_in_rows() -> None:
     one = line_chart({"a": (X, X)}, "t", "x", "y")
     root = ElementTree.fromstring(charts_side_by_side([one] * 3, columns=2))
     assert (root.get("width"), root.get("height")) == (str(2 * WIDTH), str(2 * HEIGHT))
@@ -186,7 +197,7 @@ def test_charts_stand_in_rows() -> None:
         charts_side_by_side([one], columns=0)
 
 
-def test_files_appear_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "chart.svg"
     text = line_chart({"ä": (X, X)}, "t", "x", "y")
     path.write_text("old")

@@ -1,4 +1,4 @@
-"""Laws of pictures: the nearest point wins, the same input gives the same pixels, a PNG can be read back."""
+"""Rendering: the nearest point is visible, the same input gives the same pixels, and a PNG can be read back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.support.png_images import decoded
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.reports.letters import STROKES, draw_text
 from graphreg.reports.pictures import (
     BLUE,
     GREY,
@@ -47,14 +46,14 @@ def is_bluish(pixels: Image) -> Any:
 
 
 @pytest.mark.parametrize("azimuth", [0.0, 180.0])
-@pytest.mark.parametrize("turned_round", [False, True])
-def test_the_nearest_point_wins(azimuth: float, turned_round: bool) -> None:
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_nearest_point_is_visible(azimuth: float, swapped: bool) -> None:
     across = np.stack(np.meshgrid(np.linspace(-1, 1, 60), np.linspace(-1, 1, 60)), axis=-1).reshape(-1, 2)
     front, back = (np.insert(across, 1, y, axis=1) for y in (-0.3, 0.3))
     clouds = [(front, RED), (back, BLUE)]
-    image = render(clouds[::-1] if turned_round else clouds, Camera(azimuth, 0), (120, 120))
+    image = render(clouds[::-1] if swapped else clouds, Camera(azimuth, 0), (120, 120))
     middle = image[40:80, 40:80]
-    # From azimuth 0 the camera stands on the side of -y.
+    # At azimuth 0 the camera is at negative y.
     assert (is_reddish(middle) if azimuth == 0 else is_bluish(middle)).all()
 
 
@@ -87,11 +86,11 @@ def test_the_picture_does_not_depend_on_unit_and_origin(scale: float, shift: flo
     points = np.round(ball(200) * 64) / 64
     image = render([(points, GREY)], FRONT, (64, 64), point_size=3)
     other = render([(points * scale + shift * scale, GREY)], FRONT, (64, 64), point_size=3)
-    # A point on the edge of a pixel may fall to either side of it.
+    # A point on the edge of a pixel may be rounded either way.
     assert (np.abs(image.astype(int) - other.astype(int)).max(axis=2) > 8).mean() < 0.1
 
 
-def test_everything_is_fitted_in() -> None:
+def test_all_points_are_inside_the_picture() -> None:
     image = render([(ball() * [5, 1, 1], GREY)], FRONT, (200, 100))
     used = (image != BACKGROUND).any(axis=2)
     assert used.any()
@@ -100,7 +99,7 @@ def test_everything_is_fitted_in() -> None:
     assert np.ptp(np.flatnonzero(used.any(axis=0))) > 170
 
 
-def test_one_point_and_coincident_points_are_drawn() -> None:
+def test_one_point_and_coincident_points_are_visible() -> None:
     for points in (np.zeros((1, 3)), np.full((50, 3), 1e9)):
         assert (render([(points, INK)], size=(20, 20)) != BACKGROUND).any()
 
@@ -121,7 +120,7 @@ def test_a_larger_value_is_never_darker(values: list[float]) -> None:
     assert (np.diff(lightness[np.argsort(values)]) >= -1e-9).all()
 
 
-def test_wild_values_do_not_flatten_the_rest_and_missing_ones_are_grey() -> None:
+def test_extreme_values_do_not_flatten_the_rest_and_missing_ones_are_grey() -> None:
     values = np.r_[np.linspace(0, 1, 1000), 1e12, np.nan, np.inf]
     colours = colour_map(values)
     assert np.abs(colours[100] - colours[900]).max() > 0.3
@@ -140,7 +139,7 @@ def test_a_png_decodes_to_the_same_pixels(width: int, height: int, seed: int) ->
         assert [file.name for file in Path(folder).iterdir()] == ["picture.png"]
 
 
-def test_panels_stand_side_by_side_with_captions_below() -> None:
+def test_panels_are_side_by_side_with_captions_below() -> None:
     scene = [(ball(), BLUE)]
     plain, labelled = (
         panels([scene, scene], size=(300, 120)),
@@ -150,18 +149,6 @@ def test_panels_stand_side_by_side_with_captions_below() -> None:
     assert np.array_equal(plain[:, :150], render(scene, size=(150, 120)))
     assert np.array_equal(labelled[:80, :150], labelled[:80, 150:])
     assert not np.array_equal(labelled[90:, :150], labelled[90:, 150:])
-
-
-def test_every_letter_leaves_its_own_mark() -> None:
-    marks = {}
-    for letter in STROKES:
-        paper = np.full((40, 60, 3), 255, np.uint8)
-        draw_text(paper, letter, 18, (0.0, 0.0, 0.0))
-        assert (paper < 128).any()
-        marks[letter] = paper.tobytes()
-    # One stroke, centred, is all there is to either of these.
-    assert len(set(marks.values())) == len(STROKES) - 1
-    assert marks["l"] == marks["I"]
 
 
 @pytest.mark.parametrize(

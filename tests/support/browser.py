@@ -1,4 +1,4 @@
-"""A real browser without a screen, driven by the DevTools protocol over two pipes."""
+"""Chromium without a screen, controlled with the DevTools protocol over two pipes."""
 
 from __future__ import annotations
 
@@ -28,46 +28,54 @@ FLAGS = (
     "--disable-quic", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1",
     "--remote-debugging-pipe",
 )  # fmt: skip
-# The browser talks over descriptors 3 and 4; a few lines put the pipes there.
+# The browser uses the file descriptors 3 and 4; this program puts the pipes there.
 LAUNCH = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
-# Seconds; only a test that fails waits so long, on a machine however busy.
-PATIENCE = 600.0
+# Seconds; long enough for any busy machine, so that only a failing test waits this long.
+TIMEOUT = 600.0
 
 
 def installed() -> str | None:
-    """The path of a browser, or None."""
+    """Return the path of a browser, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:
-    """One page. What its console says and what it throws is kept in `complaints`."""
+    """A browser with one page.
+
+    Attributes
+    ----------
+    errors : list of str
+        Exceptions, and errors and warnings of the console, since the page was opened.
+    requests : list of str
+        Addresses that the page requested.
+    """
 
     def __init__(self, *flags: str, width: int = 1200, height: int = 900) -> None:
-        self._scripts = True
+        self._scripts, self._size = True, (width, height)
         program = installed()
         assert program is not None
         self._home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        # Above 4, so that neither stands in the way of the other when they move there.
-        theirs_in, self._out = (_raised(end) for end in os.pipe())
-        self._in, theirs_out = (_raised(end) for end in os.pipe())
+        # Above 4, so that moving one there does not overwrite the other.
+        child_in, self._out = (_duplicated(end) for end in os.pipe())
+        self._in, child_out = (_duplicated(end) for end in os.pipe())
         self._process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCH, str(theirs_in), str(theirs_out), program, *FLAGS, *flags,
+            [sys.executable, "-c", LAUNCH, str(child_in), str(child_out), program, *FLAGS, *flags,
              f"--user-data-dir={self._home.name}", "about:blank"],
-            pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(child_in, child_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(theirs_in)
-        os.close(theirs_out)
+        os.close(child_in)
+        os.close(child_out)
         self._numbers = itertools.count(1)
         self._pending = b""
         self._session: str | None = None
-        self.complaints: list[str] = []
+        self.errors: list[str] = []
         self.requests: list[str] = []
-        target = self._tell("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._tell("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        target = self._send("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
-            self._tell(f"{domain}.enable")
+            self._send(f"{domain}.enable")
         self.resize(width, height)
 
     def close(self) -> None:
@@ -77,54 +85,64 @@ class Browser:
         os.close(self._out)
         self._home.cleanup()
 
+    def reset(self) -> None:
+        """Restore the initial window, colour scheme and media, for the next test."""
+        self.allow_scripts(True)
+        self.resize(*self._size)
+        self._send(
+            "Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "light"}]
+        )
+
     def resize(self, width: int, height: int, touch: bool = False) -> None:
-        self._tell("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
-        self._tell("Emulation.setTouchEmulationEnabled", enabled=touch)
+        """Set the size of the window in pixels, and whether it has a touch screen."""
+        self._send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
+        self._send("Emulation.setTouchEmulationEnabled", enabled=touch)
 
     def prefer(self, scheme: str) -> None:
-        """Light or dark, as the system would say."""
-        self._tell("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        """Set the colour scheme of the system, "light" or "dark"."""
+        self._send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def print_preview(self, on: bool) -> None:
-        """Whether the page is laid out as on paper."""
-        self._tell("Emulation.setEmulatedMedia", media="print" if on else "")
+        """Switch to the layout for print."""
+        self._send("Emulation.setEmulatedMedia", media="print" if on else "")
 
     def accessible(self) -> list[dict[str, Any]]:
-        """What a screen reader is told of."""
-        nodes: list[dict[str, Any]] = self._tell("Accessibility.getFullAXTree")["nodes"]
+        """Return the nodes of the accessibility tree, which screen readers use."""
+        nodes: list[dict[str, Any]] = self._send("Accessibility.getFullAXTree")["nodes"]
         return nodes
 
     def allow_scripts(self, on: bool) -> None:
+        """Enable or disable scripts, from the next page on."""
         self._scripts = on
-        self._tell("Emulation.setScriptExecutionDisabled", value=not on)
+        self._send("Emulation.setScriptExecutionDisabled", value=not on)
 
     def open(self, page: Path | str) -> None:
-        """A file, or an address."""
-        self.complaints.clear()
+        """Open a file or an address."""
+        self.errors.clear()
         self.requests.clear()
-        told = self._tell("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
-        assert "errorText" not in told, told["errorText"]
-        deadline = time.monotonic() + PATIENCE
-        while self._ask("document.readyState") != "complete":
+        answer = self._send("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
+        assert "errorText" not in answer, answer["errorText"]
+        deadline = time.monotonic() + TIMEOUT
+        while self._evaluate("document.readyState") != "complete":
             assert time.monotonic() < deadline, "the page does not load"
-        self.settle()
+        self.wait_for_frame()
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression, after waiting for it where it is a promise."""
-        return self._ask(script)
+        """Return the value of an expression; a promise is awaited."""
+        return self._evaluate(script)
 
-    def settle(self) -> None:
-        """Wait until what was asked for has been drawn."""
+    def wait_for_frame(self) -> None:
+        """Wait until two frames have been rendered."""
         if not self._scripts:
             return
-        self._ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+        self._evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
-        self._tell("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+        self._send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def click(self, selector: str) -> None:
-        """As a person does, with the mouse."""
-        x, y = self._ask(
+        """Click an element with the mouse."""
+        x, y = self._evaluate(
             f"((it) => {{ it.scrollIntoView(); const {{x, y, width, height}} = it.getBoundingClientRect(); "
             f"return [x + width / 2, y + height / 2]; }})(document.querySelector({json.dumps(selector)}))"
         )
@@ -132,46 +150,47 @@ class Browser:
             self.mouse(kind, x, y, button="left", clickCount=1)
 
     def touch(self, kind: str, *points: tuple[float, float]) -> None:
-        self._tell("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
+        self._send("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
 
     def press(self, key: str, shift: bool = False) -> None:
         code = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}.get(key, ord(key[0]))
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
-            self._tell(
+            self._send(
                 "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, modifiers=8 * shift,
                 **(text if kind == "keyDown" else {}),
             )  # fmt: skip
 
     def pixels(self, selector: str) -> NDArray[np.uint8]:
-        """An element as it is seen: (H, W, 3)."""
+        """Return the (H, W, 3) pixels of an element."""
         return decoded(self.screenshot(selector))
 
     def screenshot(self, selector: str | None = None) -> bytes:
-        """A PNG of an element, or of the whole page."""
-        self.settle()
+        """Return a PNG of an element, or of the whole page."""
+        self.wait_for_frame()
         more: dict[str, Any] = {}
         if selector is not None:
-            box = self._ask(
+            box = self._evaluate(
                 f"(({{x, y, width, height}}) => ({{x: x + scrollX, y: y + scrollY, width, height}}))"
                 f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
             )
             more = {"clip": {**box, "scale": 1}}
-        shot = self._tell("Page.captureScreenshot", captureBeyondViewport=True, optimizeForSpeed=True, **more)
+        shot = self._send("Page.captureScreenshot", captureBeyondViewport=True, optimizeForSpeed=True, **more)
         return base64.b64decode(shot["data"])
 
     def pdf(self) -> bytes:
+        """Print the page."""
         return base64.b64decode(
-            self._tell("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.7)["data"]
+            self._send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.7)["data"]
         )
 
-    def _ask(self, script: str) -> Any:
-        told = self._tell("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in told:
-            raise AssertionError(told["exceptionDetails"])
-        return told["result"].get("value")
+    def _evaluate(self, script: str) -> Any:
+        answer = self._send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise AssertionError(answer["exceptionDetails"])
+        return answer["result"].get("value")
 
-    def _tell(self, method: str, **parameters: Any) -> Any:
+    def _send(self, method: str, **parameters: Any) -> Any:
         number = next(self._numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if self._session is not None:
@@ -182,23 +201,23 @@ class Browser:
             if answer.get("id") == number:
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
-            self._hear(answer)
+            self._handle(answer)
 
-    def _hear(self, event: dict[str, Any]) -> None:
-        held = event.get("params", {})
+    def _handle(self, event: dict[str, Any]) -> None:
+        params = event.get("params", {})
         match event.get("method"):
             case "Runtime.exceptionThrown":
-                self.complaints.append(json.dumps(held["exceptionDetails"]))
-            case "Runtime.consoleAPICalled" if held["type"] in ("error", "warning", "assert"):
-                self.complaints.append(json.dumps(held["args"]))
-            case "Log.entryAdded" if held["entry"]["level"] == "error":
-                self.complaints.append(held["entry"]["text"])
+                self.errors.append(json.dumps(params["exceptionDetails"]))
+            case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning", "assert"):
+                self.errors.append(json.dumps(params["args"]))
+            case "Log.entryAdded" if params["entry"]["level"] == "error":
+                self.errors.append(params["entry"]["text"])
             case "Network.requestWillBeSent":
-                self.requests.append(held["request"]["url"][:200])
+                self.requests.append(params["request"]["url"][:200])
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._pending:
-            ready, _, _ = select.select([self._in], [], [], PATIENCE)
+            ready, _, _ = select.select([self._in], [], [], TIMEOUT)
             assert ready, "the browser does not answer"
             part = os.read(self._in, 1 << 20)
             assert part, "the browser has ended"
@@ -208,7 +227,7 @@ class Browser:
         return answer
 
 
-def _raised(descriptor: int) -> int:
+def _duplicated(descriptor: int) -> int:
     higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10)
     os.close(descriptor)
     return higher

@@ -1,4 +1,4 @@
-"""Firefox without a screen, driven by its own protocol, Marionette: messages of JSON over a socket."""
+"""Firefox without a screen, controlled with its own protocol, Marionette: JSON messages over a socket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 NAMES = ("firefox", "firefox-esr")
 SETTINGS = {
-    "marionette.port": 0,  # any that is free; it is then written into the profile
+    "marionette.port": 0,  # any free port, which Firefox writes into the profile
     "ui.systemUsesDarkTheme": 0,
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
@@ -22,24 +22,24 @@ SETTINGS = {
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
 }
-# Seconds; only a test that fails waits so long, on a machine however busy.
-PATIENCE = 600.0
-# What the page did wrong, of all that the browser's console holds: in its own code it finds much to warn of.
-COMPLAINTS = """
+# Seconds; long enough for any busy machine, so that only a failing test waits this long.
+TIMEOUT = 600.0
+# Errors of the page; the console also contains many messages about the browser's own code.
+ERRORS = """
   return Services.console.getMessageArray()
-    .filter((told) => told instanceof Ci.nsIScriptError && told.sourceName.startsWith("file:"))
-    .filter((told) => !(told.flags & Ci.nsIScriptError.warningFlag))
-    .map((told) => told.errorMessage);
+    .filter((message) => message instanceof Ci.nsIScriptError && message.sourceName.startsWith("file:"))
+    .filter((message) => !(message.flags & Ci.nsIScriptError.warningFlag))
+    .map((message) => message.errorMessage);
 """
 
 
 def installed() -> str | None:
-    """The path of Firefox, or None."""
+    """Return the path of Firefox, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Firefox:
-    """One page."""
+    """A Firefox with one page."""
 
     def __init__(self, **settings: Any) -> None:
         program = installed()
@@ -59,8 +59,8 @@ class Firefox:
         self._number = 0
         try:
             self._socket = self._connected()
-            self._receive()  # it greets first
-            self._tell("WebDriver:NewSession")
+            self._receive()  # the greeting
+            self._send("WebDriver:NewSession")
         except BaseException:
             self._process.kill()
             raise
@@ -72,35 +72,35 @@ class Firefox:
         self._home.cleanup()
 
     def open(self, page: Path) -> None:
-        self._tell("WebDriver:Navigate", url=page.resolve().as_uri())
+        self._send("WebDriver:Navigate", url=page.resolve().as_uri())
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression."""
-        return self._tell("WebDriver:ExecuteScript", script=f"return {script}", args=[])["value"]
+        """Return the value of an expression."""
+        return self._send("WebDriver:ExecuteScript", script=f"return {script}", args=[])["value"]
 
-    def settle(self) -> None:
-        """Wait until what was asked for has been drawn."""
+    def wait_for_frame(self) -> None:
+        """Wait until two frames have been rendered."""
         script = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
-        self._tell("WebDriver:ExecuteAsyncScript", script=script, args=[])
+        self._send("WebDriver:ExecuteAsyncScript", script=script, args=[])
 
-    def complaints(self) -> list[str]:
-        """Errors and warnings of the page, as its console shows them."""
-        self._tell("Marionette:SetContext", value="chrome")
-        told: list[str] = self._tell("WebDriver:ExecuteScript", script=COMPLAINTS, args=[], sandbox="system")["value"]
-        self._tell("Marionette:SetContext", value="content")
-        return told
+    def errors(self) -> list[str]:
+        """Return the errors of the page in the console."""
+        self._send("Marionette:SetContext", value="chrome")
+        found: list[str] = self._send("WebDriver:ExecuteScript", script=ERRORS, args=[], sandbox="system")["value"]
+        self._send("Marionette:SetContext", value="content")
+        return found
 
     def _connected(self) -> socket.socket:
-        deadline = time.monotonic() + PATIENCE
-        place = Path(self._home.name, "MarionetteActivePort")
+        deadline = time.monotonic() + TIMEOUT
+        port_file = Path(self._home.name, "MarionetteActivePort")
         while True:
             assert self._process.poll() is None, "Firefox has ended"
             assert time.monotonic() < deadline, "Firefox does not answer"
-            if place.exists() and (port := place.read_text(encoding="utf-8").strip()):
-                return socket.create_connection(("127.0.0.1", int(port)), PATIENCE)
+            if port_file.exists() and (port := port_file.read_text(encoding="utf-8").strip()):
+                return socket.create_connection(("127.0.0.1", int(port)), TIMEOUT)
             time.sleep(0.05)
 
-    def _tell(self, command: str, **parameters: Any) -> Any:
+    def _send(self, command: str, **parameters: Any) -> Any:
         self._number += 1
         message = json.dumps([0, self._number, command, parameters]).encode()
         self._socket.sendall(str(len(message)).encode() + b":" + message)
@@ -109,16 +109,16 @@ class Firefox:
         return result
 
     def _receive(self) -> Any:
-        """A message is its length, a colon, and JSON."""
+        """Read a message: its length, a colon, and JSON."""
         length = b""
         while not length.endswith(b":"):
-            length += self._some(1)
-        return json.loads(self._some(int(length[:-1])))
+            length += self._read(1)
+        return json.loads(self._read(int(length[:-1])))
 
-    def _some(self, count: int) -> bytes:
-        held = b""
-        while len(held) < count:
-            part = self._socket.recv(count - len(held))
+    def _read(self, count: int) -> bytes:
+        received = b""
+        while len(received) < count:
+            part = self._socket.recv(count - len(received))
             assert part, "Firefox has ended"
-            held += part
-        return held
+            received += part
+        return received

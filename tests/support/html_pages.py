@@ -1,4 +1,4 @@
-"""Pages, read as a browser does: elements, and what is said in them."""
+"""Parsing of HTML pages: their elements, texts and embedded data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from typing import Any
 
 
 class Page(HTMLParser):
-    """Text and attributes of every element, by name; fails on an element that is not closed."""
+    """The elements and texts of a page; fails on an element that is not closed.
 
-    OPEN = ("meta", "wbr", "link", "input", "img", "br", "rect", "path", "polyline")
+    Attributes
+    ----------
+    elements : list of (str, dict)
+        Name and attributes of every element.
+    texts : dict of str to list of str
+        The texts of the elements of each name.
+    """
+
+    VOID = ("meta", "wbr", "link", "input", "img", "br", "rect", "path", "polyline")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -23,21 +31,23 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        if tag not in self.OPEN:
+        if tag not in self.VOID:
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag not in self.OPEN:
+        if tag not in self.VOID:
             assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
         if self._open and data.strip():
             self.texts.setdefault(self._open[-1], []).append(data.strip())
 
-    def said(self) -> str:
+    def text(self) -> str:
+        """Return the visible text of the page."""
         shown = (texts for tag, texts in self.texts.items() if tag not in ("script", "style"))
         return " ".join(text for texts in shown for text in texts)
 
     def data(self) -> dict[str, Any]:
-        held: dict[str, Any] = json.loads(next(text for text in self.texts["script"] if text.startswith("{")))
-        return held
+        """Return the data of the interactive viewer."""
+        data: dict[str, Any] = json.loads(next(text for text in self.texts["script"] if text.startswith("{")))
+        return data

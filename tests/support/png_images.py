@@ -1,4 +1,4 @@
-"""Reading back the PNG files that tests look at."""
+"""A reader of PNG files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def decoded(raw: bytes) -> NDArray[np.uint8]:
-    """The pixels (H, W, 3) of an 8-bit RGB PNG whose rows have filter 0 or 2, checking every checksum."""
+    """Return the (H, W, 3) pixels of an 8-bit RGB PNG whose rows have filter 0 or 2; all checksums are verified."""
     assert raw[:8] == b"\x89PNG\r\n\x1a\n"
     at, header, packed = 8, b"", b""
     while at < len(raw):

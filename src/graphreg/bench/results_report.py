@@ -16,7 +16,15 @@ from graphreg.bench.comparison import OURS, READING, median_of
 from graphreg.bench.results_files import Results, Row
 from graphreg.bench.results_page import GLANCE, glance, not_first, pictures_of, results_in
 from graphreg.errors import InputError
-from graphreg.reports.page_shell import chart, charts, page, picture, records, table, write_page
+from graphreg.reports.page_layout import (
+    chart_figure,
+    chart_grid,
+    image,
+    page_from_sections,
+    sortable_table,
+    table,
+    write_page,
+)
 from graphreg.reports.table_cells import cell
 
 # Longer tables are folded.
@@ -41,11 +49,11 @@ def write_report(folder: Path, names: Sequence[str] | None, path: Path) -> None:
         sections["How to read this"] = _list((PAPERS, *READING))
     if len(shown) > 1:
         if lines := glance(shown):
-            sections["At a glance"] = records(lines, "At a glance") + f"<p>{escape(GLANCE)}</p>"
+            sections["At a glance"] = sortable_table(lines, "At a glance") + f"<p>{escape(GLANCE)}</p>"
         sections[f"Where {OURS} is not first"] = _list(not_first(shown) or ["nowhere in these results"])
     for name, result in shown.items():
         sections[result.title] = _section(folder, name, result)
-    write_page(path, page(title, sections, "experiments"))
+    write_page(path, page_from_sections(title, sections, "experiments"))
 
 
 def _section(folder: Path, name: str, result: Results) -> str:
@@ -55,14 +63,15 @@ def _section(folder: Path, name: str, result: Results) -> str:
     parts = [f"<p><code>{escape(result.provenance.command)}</code>{escape(what)}</p>", _list(said)]
     svgs, pngs = pictures_of(folder, name)
     if svgs:
-        parts.append(charts(chart(one) for file in svgs for one in _single(file.read_text(encoding="utf-8"))))
-    parts += [picture(file.read_bytes(), f"{result.title}: {file.stem}") for file in pngs]
+        texts = (file.read_text(encoding="utf-8") for file in svgs)
+        parts.append(chart_grid(chart_figure(svg) for text in texts for svg in _single(text)))
+    parts += [image(file.read_bytes(), f"{result.title}: {file.stem}") for file in pngs]
     for title, shown in result.shown.items():
         if shown:
             caption = title or result.title
-            parts.append(_folded(title or "Figures", records(shown, caption), is_open=len(shown) <= MOST_LINES))
+            parts.append(_folded(title or "Figures", sortable_table(shown, caption), is_open=len(shown) <= MOST_LINES))
     if stages := _stages(result.rows):
-        parts.append(_folded("Seconds of each stage, medians", records(stages, "Seconds of each stage")))
+        parts.append(_folded("Seconds of each stage, medians", sortable_table(stages, "Seconds of each stage")))
     parts.append(_folded("Measured with", table(_measured(result), "Measured with")))
     if about.get("methods"):
         rows = [

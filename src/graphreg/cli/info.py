@@ -39,8 +39,8 @@ def info(
     from graphreg.cli.progress import reading, working
     from graphreg.files import formats, read_cloud
     from graphreg.inspection import inspect
-    from graphreg.reports.display_clouds import preview
     from graphreg.reports.pictures import write_png
+    from graphreg.reports.previews import preview
 
     check_outputs(picture=png)
     with reading(f"reading {source.name}") as show:

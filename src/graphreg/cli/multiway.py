@@ -64,7 +64,7 @@ def multiway(
     from graphreg.files.g2o import write_graph
     from graphreg.files.pose_files import write_poses
     from graphreg.multiscan.multiway_registration import multiway as find
-    from graphreg.reports.multiway_page import report as write_report
+    from graphreg.reports.multiway_page import multiway_report
 
     if graph is not None and graph.suffix.lower() != ".g2o":
         raise FileError(graph, "expected a name that ends in .g2o, for a pose graph is written to it")
@@ -101,7 +101,7 @@ def multiway(
         write_cloud(merged, result.merged(voxel))
     if report is not None:
         with working(f"writing {report.name}"):
-            write_report(result, report, threads=threads)
+            multiway_report(result, report, threads=threads)
     for edge in result.edges:
         detail(f"{names[edge.source]} to {names[edge.target]}: {edge.reason} (confidence {edge.confidence:.2f})")
     if as_json:

@@ -82,8 +82,8 @@ def register(
     from graphreg.method_interface import Iteration
     from graphreg.poses import transform_cloud
     from graphreg.registration import run_method
-    from graphreg.reports.display_clouds import before_and_after
     from graphreg.reports.pictures import write_png
+    from graphreg.reports.previews import before_and_after
     from graphreg.reports.registration_page import report as write_report
 
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png)

@@ -45,8 +45,8 @@ def view(
 
     from graphreg.cli.progress import reading, working
     from graphreg.files import read_cloud
-    from graphreg.reports.display_clouds import samples_of
-    from graphreg.reports.live import Live, State, free_names, save
+    from graphreg.reports.display_clouds import describe_pair
+    from graphreg.reports.live import LiveRegistration, State, save_result, unused_paths
     from graphreg.reports.viewer import Viewer, free_port
 
     free_port(host, port)  # before anyone has waited for large files
@@ -56,20 +56,20 @@ def view(
         fixed = read_cloud(target, progress=show)
 
     def write_result(result: Result) -> str:
-        free = free_names(source, Path())
+        free = unused_paths(source, Path())
         matrix, moved = out or free[0], save_aligned or free[1]
-        save(result, moving, matrix, moved)
+        save_result(result, moving, matrix, moved)
         return f"written: {matrix}, {moved}"
 
     with working("drawing"):
-        samples = samples_of(moving, fixed, threads)
-    live = Live(moving, fixed, threads)
+        samples = describe_pair(moving, fixed, threads)
+    live = LiveRegistration(moving, fixed, threads)
     viewer = Viewer(live, samples, write_result, (source.name, target.name), host, port)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             _announce(host, viewer.port, browser)
             viewer.run()
-        typer.echo("ending, after the step that is being taken" if live.moment.state is State.RUNNING else "ended")
+        typer.echo("ending, after the step that is being taken" if live.snapshot.state is State.RUNNING else "ended")
     finally:
         try:
             live.close()

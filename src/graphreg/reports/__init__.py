@@ -1,1 +1,1 @@
-"""What a registration looks like: pictures and pages for people."""
+"""Reports: pictures, charts, HTML pages and the live viewer."""

@@ -1,14 +1,18 @@
-"""Line charts as SVG text: numbers in, a picture for a web page or a paper out.
+"""Line charts as SVG text, for web pages and papers.
 
-chart = line_chart({"SA": (beta, seconds)}, "Time", "cool-down rate", "seconds", log_y=True)
-write_svg("time.svg", chart)
+Examples
+--------
+>>> chart = line_chart({"SA": ([0.5, 0.7, 0.9], [1.2, 2.5, 9.0])}, "Time", "cool-down rate", "seconds", log_y=True)
+>>> chart.startswith("<svg")
+True
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -20,11 +24,14 @@ from graphreg.errors import InputError
 from graphreg.files.output_file import atomic_write
 from graphreg.reports.pictures import BLUE, GREY, INK, ORANGE, PAPER, RED
 
+# Size of a chart and its margins, in pixels; the top margin depends on the legend.
 WIDTH, HEIGHT = 560, 400
 LEFT, RIGHT, BELOW = 76, 24, 58
-LETTER = 13
-LINE = 20
-# Colour and marker both tell lines apart, so that charts read in grey as well. Markers are paths about (0, 0).
+TOP = 44
+FONT_SIZE = 13
+LEGEND_LINE = 20
+# Colour and marker both distinguish the lines, so that charts are readable in greyscale. Markers are paths about the
+# origin.
 STYLES = (
     (BLUE, "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z"),
     (ORANGE, "M-3.6,-3.6h7.2v7.2h-7.2z"),
@@ -34,10 +41,12 @@ STYLES = (
     ((0.50, 0.32, 0.62), "M-5,-2h10v4h-10z"),
     (INK, "M-2,-5h4v10h-4z"),
 )
-# A line of more points than this is drawn without markers, which would hide it.
-MOST_MARKERS = 60
-# Between this and its inverse, steps between ticks neither overflow nor vanish.
-LARGEST = 1e100
+# Lines with more points have no markers, which would hide them.
+MAX_MARKERS = 60
+# Bound on absolute values: between it and its inverse, steps between ticks neither overflow nor vanish.
+LARGEST_VALUE = 1e100
+
+Lines = dict[str, tuple[Floats, Floats]]
 
 
 def line_chart(
@@ -49,98 +58,196 @@ def line_chart(
     marked: bool = True,
     equal: bool = False,
 ) -> str:
-    """Draw up to seven lines into one chart, with axes, marked points and, for several, a legend. Returns SVG text.
+    """Plot up to seven lines in one chart, with axes, markers and, for several lines, a legend.
 
-    series  {name: (x, y)}, as many x as y; points are joined in the order given
-    log_y   equal ratios of y, not equal differences, are equally high; all y must be positive
-    marked  whether every point is marked, or only the legend
-    equal   a unit is as long along x as along y, as on a map
+    Axes begin and end at round numbers, except for those with `equal`. The same input gives the same text.
 
-    Axes begin and end at round numbers, but for those of a map. The same input gives the same text.
+    Parameters
+    ----------
+    series : mapping of str to (array_like, array_like)
+        {name: (x, y)}; points are joined in their order.
+    title, x_label, y_label : str
+    log_y : bool, default False
+        Logarithmic y axis; all y must be positive.
+    marked : bool, default True
+        Mark every point, not only the legend.
+    equal : bool, default False
+        Equal scales on both axes, as on a map.
+
+    Returns
+    -------
+    str
+        SVG text.
+
+    Raises
+    ------
+    InputError
+        If a series is empty, not finite, or not positive on a logarithmic axis.
     """
     lines = _checked(series, log_y)
-    x_ticks = _even_ticks(np.concatenate([x for x, _ in lines.values()]))
-    every_y = np.concatenate([y for _, y in lines.values()])
-    y_ticks = _log_ticks(every_y) if log_y else _even_ticks(every_y)
-    slot = 50 + 0.6 * LETTER * max(len(name) for name in lines)
-    a_row = max(1, int((WIDTH - LEFT - RIGHT) // slot))
-    top = 44 + (LINE * math.ceil(len(lines) / a_row) if len(lines) > 1 else 0)
-    right, bottom = WIDTH - RIGHT, HEIGHT - BELOW
-    x_ends, y_ends = x_ticks[[0, -1]], y_ticks[[0, -1]]
-    if equal:
-        x_ends, y_ends = _to_scale(x_ends, y_ends, (bottom - top) / (right - LEFT))
-        step = np.diff(_even_ticks(y_ends))[0]
-        x_ticks, y_ticks = _multiples(step, x_ends), _multiples(step, y_ends)
-
-    def across(x: ArrayLike) -> Floats:
-        return LEFT + (right - LEFT) * _share(x, x_ends)
-
-    def down(y: ArrayLike) -> Floats:
-        share = _share(np.log10(y), np.log10(y_ends)) if log_y else _share(y, y_ends)
-        return bottom - (bottom - top) * share
-
+    plot = _Plot.of(lines, log_y, equal)
+    middle = (plot.top + plot.bottom) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'font-family="sans-serif" font-size="{LETTER}" fill="{_hex(INK)}">',
+        f'font-family="sans-serif" font-size="{FONT_SIZE}" fill="{hex_colour(INK)}">',
         f"<title>{_clean(title)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{_hex(PAPER)}"/>',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{hex_colour(PAPER)}"/>',
         _text(WIDTH / 2, 24, title, 'text-anchor="middle" font-size="15" font-weight="bold"'),
-    ]
-    for tick, at in zip(x_ticks, across(x_ticks), strict=True):
-        parts += [_rule(at, bottom, at, top), _text(at, bottom + 18, _number(tick), 'text-anchor="middle"')]
-    for tick, at in zip(y_ticks, down(y_ticks), strict=True):
-        parts += [_rule(LEFT, at, right, at), _text(LEFT - 8, at + 4.5, _number(tick), 'text-anchor="end"')]
-    middle = (top + bottom) / 2
-    parts += [
-        f'<rect class="frame" x="{LEFT}" y="{top}" width="{right - LEFT}" height="{bottom - top}" fill="none" '
-        f'stroke="{_hex(INK)}"/>',
-        _text((LEFT + right) / 2, HEIGHT - 16, x_label, 'text-anchor="middle"'),
+        *_ticks(plot),
+        f'<rect class="frame" x="{LEFT}" y="{plot.top}" width="{plot.right - LEFT}" '
+        f'height="{plot.bottom - plot.top}" fill="none" stroke="{hex_colour(INK)}"/>',
+        _text((LEFT + plot.right) / 2, HEIGHT - 16, x_label, 'text-anchor="middle"'),
         _text(20, middle, y_label, f'text-anchor="middle" transform="rotate(-90 20 {middle:g})"'),
     ]
     for k, (name, (x, y)) in enumerate(lines.items()):
-        colour, marker = _hex(STYLES[k][0]), STYLES[k][1]
-        places = list(zip(across(x), down(y), strict=True))
-        joined = " ".join(f"{a:.2f},{b:.2f}" for a, b in places)
-        parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        shown = places if marked and len(places) <= MOST_MARKERS else []
-        if len(lines) > 1:
-            left, high = LEFT + slot * (k % a_row), 46 + LINE * (k // a_row)
-            parts.append(f'<path d="M{left:g},{high}h26" stroke="{colour}" stroke-width="2"/>')
-            parts.append(_text(left + 32, high + 4.5, name))
-            shown = [*shown, (left + 13, high)]
-        parts += [f'<path d="{marker}" transform="translate({a:.2f} {b:.2f})" fill="{colour}"/>' for a, b in shown]
+        points = list(zip(plot.column(x), plot.row(y), strict=True))
+        markers = points if marked and len(points) <= MAX_MARKERS else []
+        entry = plot.legend_entry(k) if len(lines) > 1 else None
+        parts += _line(k, name, points, markers, entry)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def charts_side_by_side(charts: Sequence[str], columns: int | None = None) -> str:
-    """Put charts of `line_chart` into one SVG, row by row.
+    """Arrange charts of `line_chart` in one SVG, row by row.
 
-    columns  how many in a row; by default all
+    Parameters
+    ----------
+    charts : sequence of str
+    columns : int, optional
+        Charts in a row, by default all.
+
+    Returns
+    -------
+    str
+        SVG text.
     """
     if not charts:
-        raise InputError("charts: holds nothing to draw")
+        raise InputError("charts: expected one or more, got none")
     columns = len(charts) if columns is None else columns
     if columns < 1:
         raise InputError(f"columns: expected 1 or more, got {columns}")
     width, height = WIDTH * min(columns, len(charts)), HEIGHT * math.ceil(len(charts) / columns)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
-        f'<rect width="{width}" height="{height}" fill="{_hex(PAPER)}"/>',
+        f'<rect width="{width}" height="{height}" fill="{hex_colour(PAPER)}"/>',
     ]
     for k, chart in enumerate(charts):
         parts.append(f'<g transform="translate({WIDTH * (k % columns)} {HEIGHT * (k // columns)})">\n{chart}</g>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def histogram_outline(values: ArrayLike, edges: Floats) -> tuple[Floats, Floats]:
+    """Count values in bins and return the outline of the bars as a line for `line_chart`.
+
+    Parameters
+    ----------
+    values : array_like
+    edges : (B + 1,) ndarray
+        Edges of the bins.
+
+    Returns
+    -------
+    x, y : (2 B + 2,) ndarray
+        y is the number of values in the bin, and 0 at both ends.
+    """
+    counts = np.histogram(values, edges)[0]
+    return np.repeat(edges, 2), np.concatenate([[0], np.repeat(counts, 2), [0]])
+
+
 def write_svg(path: str | os.PathLike[str], text: str) -> None:
-    """Write SVG text. The file appears whole or not at all."""
+    """Write SVG text. The file is replaced as a whole or not at all."""
     with atomic_write(Path(path)) as output:
         output.file.write(text.encode())
 
 
-def _checked(series: Mapping[str, tuple[ArrayLike, ArrayLike]], log_y: bool) -> dict[str, tuple[Floats, Floats]]:
+def hex_colour(colour: tuple[float, float, float]) -> str:
+    """Format a colour, red, green and blue from 0 to 1, as in "#216bb8"."""
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in colour)
+
+
+@dataclass(frozen=True)
+class _Plot:
+    """Axes of a chart and where they are, in pixels."""
+
+    x_ticks: Floats
+    y_ticks: Floats
+    x_ends: Floats
+    y_ends: Floats
+    log_y: bool
+    legend_width: float
+    top: int
+    right: int = WIDTH - RIGHT
+    bottom: int = HEIGHT - BELOW
+
+    @classmethod
+    def of(cls, lines: Lines, log_y: bool, equal: bool) -> _Plot:
+        """Choose axes that enclose the lines, below their legend."""
+        x_ticks = _even_ticks(np.concatenate([x for x, _ in lines.values()]))
+        every_y = np.concatenate([y for _, y in lines.values()])
+        y_ticks = _log_ticks(every_y) if log_y else _even_ticks(every_y)
+        x_ends, y_ends = x_ticks[[0, -1]], y_ticks[[0, -1]]
+        legend_width = 50 + 0.6 * FONT_SIZE * max(len(name) for name in lines)
+        rows = math.ceil(len(lines) / _legend_columns(legend_width)) if len(lines) > 1 else 0
+        plot = cls(x_ticks, y_ticks, x_ends, y_ends, log_y, legend_width, TOP + LEGEND_LINE * rows)
+        if not equal:
+            return plot
+        x_ends, y_ends = _to_scale(x_ends, y_ends, (plot.bottom - plot.top) / (plot.right - LEFT))
+        step = np.diff(_even_ticks(y_ends))[0]
+        ticks = _multiples(step, x_ends), _multiples(step, y_ends)
+        return cls(*ticks, x_ends, y_ends, log_y, legend_width, plot.top)
+
+    def column(self, x: ArrayLike) -> Floats:
+        """Pixels from the left."""
+        return LEFT + (self.right - LEFT) * _share(x, self.x_ends)
+
+    def row(self, y: ArrayLike) -> Floats:
+        """Pixels from the top."""
+        share = _share(np.log10(y), np.log10(self.y_ends)) if self.log_y else _share(y, self.y_ends)
+        return self.bottom - (self.bottom - self.top) * share
+
+    def legend_entry(self, k: int) -> tuple[float, int]:
+        """Left end and height of the k-th entry of the legend."""
+        columns = _legend_columns(self.legend_width)
+        return LEFT + self.legend_width * (k % columns), 46 + LEGEND_LINE * (k // columns)
+
+
+def _ticks(plot: _Plot) -> Iterator[str]:
+    """Grid lines and their numbers."""
+    for tick, at in zip(plot.x_ticks, plot.column(plot.x_ticks), strict=True):
+        yield _rule(at, plot.bottom, at, plot.top)
+        yield _text(at, plot.bottom + 18, _number(tick), 'text-anchor="middle"')
+    for tick, at in zip(plot.y_ticks, plot.row(plot.y_ticks), strict=True):
+        yield _rule(LEFT, at, plot.right, at)
+        yield _text(LEFT - 8, at + 4.5, _number(tick), 'text-anchor="end"')
+
+
+def _line(
+    k: int,
+    name: str,
+    points: Sequence[tuple[float, float]],
+    markers: Sequence[tuple[float, float]],
+    entry: tuple[float, int] | None,
+) -> Iterator[str]:
+    """A line, its markers and its entry in the legend."""
+    colour, marker = hex_colour(STYLES[k][0]), STYLES[k][1]
+    joined = " ".join(f"{column:.2f},{row:.2f}" for column, row in points)
+    yield f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    if entry is not None:
+        left, height = entry
+        yield f'<path d="M{left:g},{height}h26" stroke="{colour}" stroke-width="2"/>'
+        yield _text(left + 32, height + 4.5, name)
+        markers = [*markers, (left + 13, height)]
+    for column, row in markers:
+        yield f'<path d="{marker}" transform="translate({column:.2f} {row:.2f})" fill="{colour}"/>'
+
+
+def _legend_columns(width: float) -> int:
+    return max(1, int((WIDTH - LEFT - RIGHT) // width))
+
+
+def _checked(series: Mapping[str, tuple[ArrayLike, ArrayLike]], log_y: bool) -> Lines:
     if not 1 <= len(series) <= len(STYLES):
-        raise InputError(f"series: holds {len(series)} lines, expected 1 to {len(STYLES)}")
+        raise InputError(f"series: expected 1 to {len(STYLES)} lines, got {len(series)}")
     lines = {}
     for name, (xs, ys) in series.items():
         try:
@@ -149,9 +256,9 @@ def _checked(series: Mapping[str, tuple[ArrayLike, ArrayLike]], log_y: bool) -> 
             raise InputError(f"series {name!r}: expected numbers") from problem
         if x.ndim != 1 or x.shape != y.shape or not len(x):
             raise InputError(f"series {name!r}: expected as many x as y, one or more, got {x.shape} and {y.shape}")
-        if not (np.abs([x, y]) < LARGEST).all():
-            raise InputError(f"series {name!r}: expected finite numbers below {LARGEST:g}")
-        if log_y and not (y > 1 / LARGEST).all():
+        if not (np.abs([x, y]) < LARGEST_VALUE).all():
+            raise InputError(f"series {name!r}: expected finite numbers below {LARGEST_VALUE:g}")
+        if log_y and not (y > 1 / LARGEST_VALUE).all():
             raise InputError(f"series {name!r}: a logarithmic axis needs positive y, got {y.min():g}")
         lines[name] = x, y
     return lines
@@ -163,16 +270,16 @@ def _even_ticks(values: Floats) -> Floats:
     # Equal values, or nearly so, still need an axis whose ticks differ.
     largest = max(abs(low), abs(high))
     span = high - low if high - low > 1e-6 * largest else largest
-    span = span if span > 1 / LARGEST else 1.0
+    span = span if span > 1 / LARGEST_VALUE else 1.0
     power = 10.0 ** math.floor(math.log10(span / 5))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= span / 5 * (1 - 1e-9))
-    # Rounding must not push a value that lies on a tick to the next one.
+    # Rounding must not push a value on a tick to the next one.
     first, last = math.floor(low / step + 1e-6), math.ceil(high / step - 1e-6)
     return np.asarray(np.arange(first, max(last, first + 1) + 1) * step, np.float64)
 
 
 def _log_ticks(values: Floats) -> Floats:
-    """Like `_even_ticks`, on a logarithmic axis: 1, 2, 5, 10, ..., or of many decades whole powers of ten."""
+    """Ticks of a logarithmic axis: 1, 2, 5, 10, ..., or over many decades powers of ten."""
     low, high = float(values.min()), float(values.max())
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 2)
     fine = [float(f"{m}e{decade}") for decade in decades for m in (1, 2, 5)]
@@ -186,14 +293,14 @@ def _log_ticks(values: Floats) -> Floats:
 
 
 def _to_scale(x_ends: Floats, y_ends: Floats, shape: float) -> tuple[Floats, Floats]:
-    """The ends of two axes, those of one moved apart so that the lengths of y and x are in the ratio `shape`."""
+    """Extend one of two axes so that the lengths of y and x are in the ratio `shape`."""
     width = max(np.ptp(x_ends), np.ptp(y_ends) / shape)
     half = width * np.array([-0.5, 0.5])
     return x_ends.mean() + half, y_ends.mean() + half * shape
 
 
 def _multiples(step: float, ends: Floats) -> Floats:
-    """Those that lie between the ends."""
+    """The multiples of a step between the ends."""
     first, last = math.ceil(ends[0] / step - 1e-6), math.floor(ends[1] / step + 1e-6)
     return np.asarray(np.arange(first, last + 1) * step, np.float64)
 
@@ -207,7 +314,7 @@ def _number(value: float) -> str:
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<path d="M{x1:.2f},{y1:.2f}L{x2:.2f},{y2:.2f}" stroke="{_hex(GREY)}" stroke-opacity="0.35"/>'
+    return f'<path d="M{x1:.2f},{y1:.2f}L{x2:.2f},{y2:.2f}" stroke="{hex_colour(GREY)}" stroke-opacity="0.35"/>'
 
 
 def _text(x: float, y: float, text: str, attributes: str = "") -> str:
@@ -215,9 +322,5 @@ def _text(x: float, y: float, text: str, attributes: str = "") -> str:
 
 
 def _clean(text: str) -> str:
-    """Escaped, and without the control characters that XML cannot hold."""
-    return escape("".join(letter if letter.isprintable() else " " for letter in text))
-
-
-def _hex(colour: tuple[float, float, float]) -> str:
-    return "#" + "".join(f"{round(255 * channel):02x}" for channel in colour)
+    """Escape text, and replace control characters, which XML does not allow."""
+    return escape("".join(character if character.isprintable() else " " for character in text))

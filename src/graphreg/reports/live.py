@@ -1,6 +1,6 @@
-"""A registration that is watched while it runs: started, paused, taken step by step, stopped, from a pose set by hand.
+"""A registration under interactive control: started, paused, stepped, stopped, and started from a manual pose.
 
-Nothing here knows how it is shown; `viewer` shows it in a browser.
+This module does not know how the registration is displayed; `viewer` displays it in a browser.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from graphreg.poses import as_pose, transform
 from graphreg.registration import METHODS, run_method
 from graphreg.result import Result
 
-# Faster, and nobody could follow: many registrations take less than a second.
-USUAL_PACE = 20.0
+# Iterations a second: most registrations take less than a second and would be over before anyone could follow.
+DEFAULT_RATE = 20.0
 
 
 class State(Enum):
+    """State of a `LiveRegistration`."""
+
     IDLE = "idle"
     RUNNING = "running"
     PAUSED = "paused"
@@ -37,106 +39,131 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What to run.
+class RunSettings:
+    """Settings of a run.
 
-    method, seed  as `register` takes them
-    beta          the cool-down rate, of methods that have one; None: the method's own
-    from_here     start where the source stands; else where the method starts by itself
+    Attributes
+    ----------
+    method : str, default "graphreg"
+    seed : int, default 0
+        As for `register`.
+    beta : float, optional
+        Cool-down rate of a method with simulated annealing, by default the method's own.
+    from_current_pose : bool, default False
+        Use the current pose of the source as `init`, not the method's own initialisation.
     """
 
     method: str = "graphreg"
     seed: int = 0
     beta: float | None = None
-    from_here: bool = False
+    from_current_pose: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """What there is to show.
+class Snapshot:
+    """What there is to display at one time.
 
-    pose      (4, 4): where the source stands, x_target = T x_source
-    by_hand   whether somebody put it there
-    began     where it stood when the last run began
-    steps     those that this run has taken
-    stopping  whether it was told to stop before its end
-    result    once it is done; of a run that was stopped, for where it stood then
-    problem   why there is no result, in a sentence
+    Attributes
+    ----------
+    state : State
+    pose : (4, 4) ndarray
+        Current pose of the source, x_target = T x_source.
+    manual : bool
+        Whether the pose was set by `LiveRegistration.set_pose`.
+    start_pose : (4, 4) ndarray
+        The pose when the last run was started.
+    iterations : tuple of Iteration
+        Of this run.
+    stopping : bool
+        Whether the run was stopped before its end.
+    result : Result or None
+        Of the finished run; of a run that was stopped, for its last pose.
+    problem : str or None
+        Why there is no result, in a sentence.
     """
 
     state: State
     pose: Floats
-    by_hand: bool
-    began: Floats
-    steps: tuple[Iteration, ...] = ()
+    manual: bool
+    start_pose: Floats
+    iterations: tuple[Iteration, ...] = ()
     stopping: bool = False
     result: Result | None = None
     problem: str | None = None
 
 
-class Live:
-    """Runs `register` in a thread of its own, at the pace of those who watch. Safe to call from any thread."""
+class LiveRegistration:
+    """Runs `register` in a thread of its own, at a limited rate. All methods are thread-safe.
+
+    Parameters
+    ----------
+    source, target : array_like or Cloud
+        (N, 3) and (M, 3) points.
+    threads : int, optional
+        Number of threads, by default all.
+    """
 
     def __init__(self, source: Any, target: Any, threads: int | None = None) -> None:
         self._clouds = as_cloud(source, "source"), as_cloud(target, "target")
         self._threads = threads
         self._changed = threading.Condition()
-        self._moment = Moment(State.IDLE, np.eye(4), False, np.eye(4))
+        self._snapshot = Snapshot(State.IDLE, np.eye(4), False, np.eye(4))
         self._allowed = 0.0
-        self._pace = USUAL_PACE
+        self._rate = DEFAULT_RATE
         self._closed = False
         self._worker: threading.Thread | None = None
 
     @property
-    def moment(self) -> Moment:
+    def snapshot(self) -> Snapshot:
+        """The current state."""
         with self._changed:
-            return self._moment
+            return self._snapshot
 
-    def wait_past(self, seen: Moment, timeout: float) -> Moment:
-        """What there is to show, as soon as it is not this any more, or when so many seconds have passed."""
+    def wait_for_change(self, last: Snapshot, timeout: float) -> Snapshot:
+        """Return the current snapshot as soon as it is not `last`, or after `timeout` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: self._moment is not seen, timeout)
-            return self._moment
+            self._changed.wait_for(lambda: self._snapshot is not last, timeout)
+            return self._snapshot
 
-    def pace(self, steps_a_second: float) -> None:
-        """At most so many steps a second; from the next step on."""
-        if not steps_a_second > 0:
-            raise InputError(f"steps_a_second: expected a positive number, got {steps_a_second!r}")
+    def set_rate(self, rate: float) -> None:
+        """Limit the iterations a second, from the next iteration on."""
+        if not rate > 0:
+            raise InputError(f"rate: expected a positive number, got {rate!r}")
         with self._changed:
-            self._pace = steps_a_second
+            self._rate = rate
 
-    def place(self, pose: Any) -> None:
-        """Put the source there by hand. While a registration is under way it is not ours to move."""
-        placed = as_pose(pose, "pose")
+    def set_pose(self, pose: Any) -> None:
+        """Set the pose of the source; ignored while a registration is running or paused."""
+        checked = as_pose(pose, "pose")
         with self._changed:
-            if self._moment.state in (State.IDLE, State.DONE):
-                self._show(Moment(State.IDLE, placed, True, self._moment.began))
+            if self._snapshot.state in (State.IDLE, State.DONE):
+                self._publish(Snapshot(State.IDLE, checked, True, self._snapshot.start_pose))
 
-    def start(self, choice: Choice | None = None) -> None:
-        """Run, or go on where it was paused; what was chosen before a pause stays."""
-        self._go(math.inf, choice)
+    def start(self, settings: RunSettings | None = None) -> None:
+        """Start a run, or continue a paused one with the settings that it was started with."""
+        self._advance(math.inf, settings)
 
-    def step(self, choice: Choice | None = None) -> None:
-        """Take one step more, then pause."""
+    def step(self, settings: RunSettings | None = None) -> None:
+        """Run one more iteration, then pause."""
         with self._changed:
-            running_freely = self._moment.state is State.RUNNING and math.isinf(self._allowed)
-            self._go(1 if running_freely else self._allowed + 1, choice)
+            unlimited = self._snapshot.state is State.RUNNING and math.isinf(self._allowed)
+            self._advance(1 if unlimited else self._allowed + 1, settings)
 
     def pause(self) -> None:
-        """Wait after the step that is being taken."""
+        """Pause after the current iteration."""
         with self._changed:
-            if self._moment.state is State.RUNNING and not self._ending():
+            if self._snapshot.state is State.RUNNING and not self._is_ending():
                 self._allowed = 0
-                self._show(replace(self._moment, state=State.PAUSED))
+                self._publish(replace(self._snapshot, state=State.PAUSED))
 
     def stop(self) -> None:
-        """End after the step that is being taken, with a verdict on where the source then stands."""
+        """End the run after the current iteration, with a verdict on its pose."""
         with self._changed:
-            if self._moment.state in (State.RUNNING, State.PAUSED):
-                self._show(replace(self._moment, state=State.RUNNING, stopping=True))
+            if self._snapshot.state in (State.RUNNING, State.PAUSED):
+                self._publish(replace(self._snapshot, state=State.RUNNING, stopping=True))
 
     def close(self) -> None:
-        """Stop for good, and wait until the thread has ended."""
+        """Stop for good, and wait for the thread to end."""
         with self._changed:
             self._closed = True
             self.stop()
@@ -144,84 +171,84 @@ class Live:
         if worker is not None:
             worker.join()
 
-    def _go(self, allowed: float, choice: Choice | None) -> None:
+    def _advance(self, allowed: float, settings: RunSettings | None) -> None:
+        """Allow this many iterations; start a run where there is none."""
         with self._changed:
-            if self._closed or self._ending():
+            if self._closed or self._is_ending():
                 return
             self._allowed = allowed
-            if self._moment.state in (State.RUNNING, State.PAUSED):
-                self._show(replace(self._moment, state=State.RUNNING))
+            if self._snapshot.state in (State.RUNNING, State.PAUSED):
+                self._publish(replace(self._snapshot, state=State.RUNNING))
                 return
-            here = self._moment.pose
-            self._show(Moment(State.RUNNING, here, False, here))
-            chosen = choice or Choice()
-            self._worker = threading.Thread(
-                target=self._run, args=(chosen, here if chosen.from_here else None), name="registration", daemon=True
-            )
+            pose = self._snapshot.pose
+            self._publish(Snapshot(State.RUNNING, pose, False, pose))
+            chosen = settings or RunSettings()
+            init = pose if chosen.from_current_pose else None
+            self._worker = threading.Thread(target=self._run, args=(chosen, init), name="registration", daemon=True)
             self._worker.start()
 
-    def _run(self, choice: Choice, init: Floats | None) -> None:
-        settings = {} if choice.beta is None else {"beta": choice.beta}
-        found: Result | None = None
+    def _run(self, settings: RunSettings, init: Floats | None) -> None:
+        method_settings = {} if settings.beta is None else {"beta": settings.beta}
+        result: Result | None = None
         problem: str | None = None
         try:
-            found = run_method(
+            result = run_method(
                 *self._clouds,
-                choice.method,
-                settings,
+                settings.method,
+                method_settings,
                 init=init,
-                seed=choice.seed,
+                seed=settings.seed,
                 threads=self._threads,
-                callback=self._reached,
+                callback=self._on_iteration,
             )
         except InputError as refused:
             problem = str(refused)
-        except Exception as unforeseen:  # in a thread nobody else would be told
-            problem = f"{type(unforeseen).__name__}: {unforeseen}"
+        except Exception as unexpected:  # nobody else would see an exception of this thread
+            problem = f"{type(unexpected).__name__}: {unexpected}"
         with self._changed:
-            pose = self._moment.pose if found is None else found.transformation
+            pose = self._snapshot.pose if result is None else result.transformation
             self._allowed = 0
-            self._show(replace(self._moment, state=State.DONE, pose=pose, result=found, problem=problem))
+            self._publish(replace(self._snapshot, state=State.DONE, pose=pose, result=result, problem=problem))
 
-    def _reached(self, now: Iteration) -> bool:
-        """The callback: show the step, and answer, as soon as there is an answer, whether it is enough."""
+    def _on_iteration(self, now: Iteration) -> bool:
+        """The callback: publish the iteration, wait for permission to continue, and return whether to stop."""
         with self._changed:
             self._allowed = max(self._allowed - 1, 0)
-            state = State.RUNNING if self._allowed or self._moment.stopping else State.PAUSED
-            steps = (*self._moment.steps, now)
-            self._show(replace(self._moment, state=state, pose=now.transformation, steps=steps))
-            self._changed.wait_for(lambda: self._moment.stopping, 1 / self._pace)
-            self._changed.wait_for(lambda: self._moment.stopping or self._allowed > 0)
-            return self._moment.stopping
+            state = State.RUNNING if self._allowed or self._snapshot.stopping else State.PAUSED
+            iterations = (*self._snapshot.iterations, now)
+            self._publish(replace(self._snapshot, state=state, pose=now.transformation, iterations=iterations))
+            self._changed.wait_for(lambda: self._snapshot.stopping, 1 / self._rate)
+            self._changed.wait_for(lambda: self._snapshot.stopping or self._allowed > 0)
+            return self._snapshot.stopping
 
-    def _ending(self) -> bool:
-        return self._moment.state is State.RUNNING and self._moment.stopping
+    def _is_ending(self) -> bool:
+        return self._snapshot.state is State.RUNNING and self._snapshot.stopping
 
-    def _show(self, moment: Moment) -> None:
-        self._moment = moment
+    def _publish(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
         self._changed.notify_all()
 
 
-def cool_down_rate(method: str) -> float | None:
-    """The method's own beta, or None where it does not cool down."""
+def default_beta(method: str) -> float | None:
+    """Return the cool-down rate of a method's simulated annealing, or None where it has none."""
     settings = METHODS[method].settings
     return settings.beta if isinstance(settings, PaperSettings) else None
 
 
-def save(result: Result, source: Cloud, matrix: Path, moved: Path) -> None:
-    """Write the 4x4 matrix as text, and the source, moved, with all that its file said of each point."""
-    with atomic_write(matrix) as output:
+def save_result(result: Result, source: Cloud, matrix_path: Path, cloud_path: Path) -> None:
+    """Write the 4x4 matrix as text, and the transformed source with all its attributes."""
+    with atomic_write(matrix_path) as output:
         np.savetxt(output.file, result.transformation, fmt="%.17g")
-    write(moved, replace(source, points=transform(result.transformation, source.points)))
+    write(cloud_path, replace(source, points=transform(result.transformation, source.points)))
 
 
-def free_names(source: Path, folder: Path) -> tuple[Path, Path]:
-    """Names for the matrix and the moved source in a folder, after the source's file, that nothing there has yet."""
+def unused_paths(source: Path, folder: Path) -> tuple[Path, Path]:
+    """Return paths for the matrix and the transformed source, named after the source, that do not exist yet."""
     suffix = source.suffix.lower()
     ending = suffix if suffix in formats() and formats()[suffix].writes else ".ply"
     for number in itertools.count(1):
         stem = source.stem if number == 1 else f"{source.stem}-{number}"
-        names = folder / f"{stem}_T.txt", folder / f"{stem}_moved{ending}"
-        if not any(name.exists() for name in names):
+        paths = folder / f"{stem}_T.txt", folder / f"{stem}_moved{ending}"
+        if not any(path.exists() for path in paths):
             break
-    return names
+    return paths

@@ -1,11 +1,11 @@
-"""Many scans on one page that opens offline: all of them before and after, the graph of pairs, every verdict."""
+"""The report of multiway registration: one HTML page with all scans, the pose graph and the verdict of every pair."""
 
 from __future__ import annotations
 
 import colorsys
 import json
 import os
-from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from string import Template
 from typing import Any
@@ -15,169 +15,237 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.multiscan.multiway_result import Multiway
-from graphreg.poses import transform
-from graphreg.reports.display_clouds import drawn, sample_of, standpoint
-from graphreg.reports.page_payload import encoded, quantised
-from graphreg.reports.page_shell import embedded, part, shell, table, times, verdict, write_page
-from graphreg.reports.pictures import Coloured
+from graphreg.poses import pose, transform
+from graphreg.reports.display_clouds import DisplayCloud, default_view, describe_cloud, subsample
+from graphreg.reports.page_layout import (
+    Row,
+    asset,
+    data_uri,
+    json_script,
+    page_from_body,
+    table,
+    timing_table,
+    verdict_banner,
+    write_page,
+)
+from graphreg.reports.page_payload import cloud_entry
 from graphreg.threads import thread_count
 
-SCRIPTS = ("viewer.js", "multiway.js")
-# Points of all scans together that are shown.
-MOST_POINTS = 300_000
-# Of a turn, from the colour of one scan to that of the next: no two of many come out alike.
-GOLDEN = 0.381966
+# Points of all scans together that are displayed.
+MAX_SCENE_POINTS = 300_000
+# Hue of the first scan, and the step from one hue to the next: by the golden ratio, no two of many are alike.
+FIRST_HUE, HUE_STEP = 0.58, 0.381966
+# Scans are displayed at most this many radii of the registered scene apart before registration.
+MAX_SCENE_RADIUS = 1.6
+# Position of scans that belong to no displayed group: out of sight.
+OUT_OF_SIGHT = 1e3
+# Width and height of the still picture, in pixels.
 PICTURE = (1200, 480)
-# The graph's picture: its sides, and the radius of the circle that scans stand on.
-WIDE, TALL, CIRCLE = 900.0, 580.0, 250.0
+# Width and height of the drawing of the pose graph, and radius of the circle of its nodes.
+GRAPH_WIDTH, GRAPH_HEIGHT, GRAPH_RADIUS = 900.0, 580.0, 250.0
 
 
-def report(result: Multiway, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
-    """Write a report of multiway registration: one HTML file that needs nothing else.
+def multiway_report(result: Multiway, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
+    """Write a report of multiway registration: one HTML file that needs no other file and no network.
 
-    result   what `multiway` found
-    path     the file to write; it appears whole or not at all
-    threads  how many, by default all
+    Parameters
+    ----------
+    result : Multiway
+        What `multiway` returned.
+    path : path_like
+        The file to write. It is replaced as a whole or not at all.
+    threads : int, optional
+        Number of threads, by default all.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
     """
     if not isinstance(result, Multiway):
         raise InputError(f"result: expected what multiway() returned, got {type(result).__name__}")
-    write_page(path, _page(result, thread_count(threads)))
+    write_page(path, multiway_html(result, thread_count(threads)))
 
 
-def _page(result: Multiway, threads: int) -> str:
+def multiway_html(result: Multiway, threads: int) -> str:
+    """Return the HTML of the report."""
     names, groups = result.names, result.groups
-    placed = len(groups[0]) if groups else 0
-    apart = [f"a group apart: {', '.join(names[scan] for scan in group)}" for group in groups[1:]]
-    missing = [f"left out: {name}" for name in result.left_out] + [f"in doubt: {name}" for name in result.doubtful]
-    wrong = sum(edge.success and not edge.used for edge in result.edges)
-    used = sum(edge.used for edge in result.edges)
-    told = [f"{used} pairs in use of {len(result.edges)} that were tried, {wrong} contradicted by the others"]
-    data, scenes, shortened = _scene(result, threads)
-    body = Template(part("multiway.html")).substitute(
-        how=part("how.html"),
-        verdict=verdict(
-            result.success,
-            f"{placed} of {len(names)} scans placed in one frame",
-            "; ".join([*told, *apart, *missing]),
+    registered = len(groups[0]) if groups else 0
+    scene = _Scene.of(result, threads)
+    scan_head, pair_head = ("", "points", "group", "outcome"), ("", "confidence", "overlap", "in use", "reason")
+    body = Template(asset("multiway.html")).substitute(
+        help=asset("viewer_help.html"),
+        verdict=verdict_banner(
+            result.success, f"{registered} of {len(names)} scans registered in one frame", _reason(result)
         ),
-        before="as they came, drawn nearer than they are" if shortened else "as they came",
+        before="as read, displayed closer together" if scene.shortened else "as read",
         swatches="\n".join(
             f'      <label><input type="checkbox" name="show" value="{scan}" checked>'
-            f'<i class="swatch" style="background:{_hex(scan)}"></i>{escape(name)}</label>'
+            f'<i class="swatch" style="background:{_hex_colour(scan)}"></i>{escape(name)}</label>'
             for scan, name in enumerate(names)
         ),
-        picture=_picture(scenes),
-        graph=_drawing(result),
-        scans=table(
-            [("", "points", "group", "outcome"), *(_scan_row(result, scan) for scan in range(len(names)))], "Every scan"
-        ),
-        pairs=table(
-            [("", "confidence", "overlap", "used", "reason"), *_pair_rows(result)], "Every pair that was tried"
-        ),
-        times=times(result.timings),
-        data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
+        picture=_picture(scene),
+        graph=_graph_drawing(result),
+        scans=table([scan_head, *(_scan_row(result, scan) for scan in range(len(names)))], "Every scan"),
+        pairs=table([pair_head, *_pair_rows(result)], "Every pair that was registered"),
+        times=timing_table(result.timings),
+        data=json_script(json.dumps(scene.payload(), allow_nan=False)),
     )
-    style = part("report.css") + part("multiway.css")
     title = f"{len(names)} scans"
-    return shell(title, escape(title), "multiway registration", body, style, map(part, SCRIPTS))
+    styles, scripts = ("viewer.css", "multiway.css"), ("viewer.js", "multiway.js")
+    return page_from_body(title, escape(title), "multiway registration", body, styles, scripts)
 
 
-def _scene(result: Multiway, threads: int) -> tuple[dict[str, Any], tuple[list[Coloured], list[Coloured]], bool]:
-    """What the viewer draws, the same for a picture, and whether scans lie nearer to each other in it than they came.
+def _reason(result: Multiway) -> str:
+    used = sum(edge.used for edge in result.edges)
+    inconsistent = sum(edge.success and not edge.used for edge in result.edges)
+    return "; ".join(
+        [
+            f"{used} of {len(result.edges)} pairs are edges of the pose graph, {inconsistent} rejected as inconsistent",
+            *(f"separate group: {', '.join(result.names[scan] for scan in group)}" for group in result.groups[1:]),
+            *(f"not registered: {name}" for name in result.left_out),
+            *(f"ambiguous: {name}" for name in result.doubtful),
+        ]
+    )
 
-    Lengths are in units of a ball around all scans that are placed; scans are about their own middles.
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """All scans, each relative to its centre, before and after registration.
+
+    Lengths are in units of the radius of the registered scans.
+
+    Attributes
+    ----------
+    clouds : list of DisplayCloud
+    unit : float
+        The unit of length, in the unit of the data.
+    view : (3, 3) ndarray
+        The default view of the first registered scan.
+    before, after : list of (4, 4) ndarray
+        Pose of each scan about its centre; `after` is None for a scan outside the largest group.
+    shortened : bool
+        Whether the scans are displayed closer together than they are before registration.
     """
-    share = MOST_POINTS // len(result.clouds)
-    samples = [
-        sample_of(drawn(cloud.points, share), name, threads)
-        for cloud, name in zip(result.clouds, result.names, strict=True)
-    ]
-    main = list(result.groups[0]) if result.groups else [0]
-    at = np.array([transform(pose, sample.centre[None])[0] for pose, sample in zip(result.poses, samples, strict=True)])
-    middle = at[main].mean(axis=0)
-    unit = max(float(np.linalg.norm(at[scan] - middle)) + samples[scan].radius for scan in main)
-    came = np.array([sample.centre for sample in samples])
-    came = came - came.mean(axis=0)
-    wide = max(float(np.linalg.norm(here)) + sample.radius for here, sample in zip(came, samples, strict=True))
-    # As they came, scans may be far from each other: then only their turns are as they were.
-    squeeze = min(1.0, 1.6 * unit / wide)
-    clouds, before, after = [], [], []
-    view = standpoint(samples[main[0]])
-    # To the right, away from us, up.
-    turn = np.stack([view[0], -view[2], view[1]])
-    scenes: tuple[list[Coloured], list[Coloured]] = ([], [])
-    for scan, sample in enumerate(samples):
-        points = sample.points[: sample.near_surface]
-        about_centre = (points - sample.centre) / unit
-        low, step, places = quantised(about_centre)
-        clouds.append(
-            {
-                "points": len(points),
-                "radius": sample.radius / unit,
-                "spacing": sample.spacing / unit,
-                "low": low.tolist(),
-                "step": step.tolist(),
-                "places": encoded(places),
-                "colour": _colour(scan),
-            }
+
+    clouds: list[DisplayCloud]
+    unit: float
+    view: Floats
+    before: list[Floats]
+    after: list[Floats | None]
+    shortened: bool
+
+    @classmethod
+    def of(cls, result: Multiway, threads: int) -> _Scene:
+        share = MAX_SCENE_POINTS // len(result.clouds)
+        clouds = [
+            describe_cloud(subsample(cloud.points, share), name, threads)
+            for cloud, name in zip(result.clouds, result.names, strict=True)
+        ]
+        main = list(result.groups[0]) if result.groups else [0]
+        initial = np.array([cloud.centre for cloud in clouds])
+        initial = initial - initial.mean(axis=0)
+        final = np.array([transform(T, cloud.centre[None])[0] for T, cloud in zip(result.poses, clouds, strict=True)])
+        final = final - final[main].mean(axis=0)
+        unit = _radius(final[main], [clouds[scan] for scan in main])
+        # Before registration scans may be far apart; then only their rotations are displayed as they are.
+        scale = min(1.0, MAX_SCENE_RADIUS * unit / _radius(initial, clouds))
+        return cls(
+            clouds,
+            unit,
+            default_view(clouds[main[0]]),
+            [pose(np.eye(3), scale * centre / unit) for centre in initial],
+            [
+                pose(T[:3, :3], centre / unit) if scan in main else None
+                for scan, (T, centre) in enumerate(zip(result.poses, final, strict=True))
+            ],
+            scale < 1,
         )
-        colour = np.array(_colour(scan)) / 255
-        came_to = squeeze * came[scan] / unit
-        scenes[0].append(((about_centre + came_to) @ turn.T, colour))
-        before.append({"rotation": [0, 0, 0, 1], "shift": came_to.tolist()})
-        # What has no place in the largest group is put out of sight.
-        inside = scan in main
-        shift = (at[scan] - middle) / unit if inside else np.full(3, 1e3)
-        if inside:
-            scenes[1].append(((about_centre @ result.poses[scan][:3, :3].T + shift) @ turn.T, colour))
-        after.append({"rotation": _quaternion(result.poses[scan] if inside else np.eye(4)), "shift": shift.tolist()})
-    data = {"clouds": clouds, "before": before, "after": after, "view": view.ravel().tolist()}
-    return data, scenes, squeeze < 1
+
+    def points(self, scan: int) -> Floats:
+        """(N, 3) points near surfaces, relative to the centre of the scan."""
+        cloud = self.clouds[scan]
+        return (cloud.points[: cloud.near_surface_count] - cloud.centre) / self.unit
+
+    def payload(self) -> dict[str, Any]:
+        """The data of the viewer, ready for JSON."""
+        hidden = pose(np.eye(3), np.full(3, OUT_OF_SIGHT))
+        return {
+            "clouds": [
+                cloud_entry(self.points(scan), cloud.radius / self.unit, cloud.spacing / self.unit)
+                | {"colour": _colour(scan)}
+                for scan, cloud in enumerate(self.clouds)
+            ],
+            "before": [_pose_entry(T) for T in self.before],
+            "after": [_pose_entry(hidden if T is None else T) for T in self.after],
+            "view": self.view.ravel().tolist(),
+        }
 
 
-def _picture(scenes: Sequence[Sequence[Coloured]]) -> str:
-    """On paper, and where scripts are off: all scans before and after."""
-    from graphreg.reports.pictures import Camera, panels, png
-
-    return embedded(png(panels(scenes, ("before", "after"), Camera(azimuth=0, elevation=0), PICTURE)))
+def _radius(centres: Floats, clouds: list[DisplayCloud]) -> float:
+    """Radius about the origin that contains the clouds at these centres."""
+    return max(float(np.linalg.norm(centre)) + cloud.radius for centre, cloud in zip(centres, clouds, strict=True))
 
 
-def _drawing(result: Multiway) -> str:
-    """Scans on a circle, and a line for every pair."""
+def _pose_entry(T: Floats) -> dict[str, list[float]]:
+    from scipy.spatial.transform import Rotation
+
+    return {"rotation": Rotation.from_matrix(T[:3, :3]).as_quat().tolist(), "translation": T[:3, 3].tolist()}
+
+
+def _picture(scene: _Scene) -> str:
+    """A still picture of all scans before and after, for print and for browsers without scripts."""
+    from graphreg.reports.pictures import panels, png
+    from graphreg.reports.previews import FRONT
+
+    right, up, viewer = scene.view
+    axes = np.stack([right, -viewer, up])
+    panes = [
+        [
+            (transform(T, scene.points(scan)) @ axes.T, np.array(_colour(scan)) / 255)
+            for scan, T in enumerate(poses)
+            if T is not None
+        ]
+        for poses in (scene.before, scene.after)
+    ]
+    return data_uri(png(panels(panes, ("before", "after"), FRONT, PICTURE)))
+
+
+def _graph_drawing(result: Multiway) -> str:
+    """The pose graph as SVG: scans on a circle, and a line for every pair that was registered."""
     count = len(result.names)
     angle = 2 * np.pi * np.arange(count) / count - np.pi / 2
-    spots = np.array([WIDE / 2, TALL / 2]) + CIRCLE * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    lines = [f'<svg viewBox="0 0 {WIDE:g} {TALL:g}" role="img" aria-label="The scans and the pairs between them">']
+    nodes = np.array([GRAPH_WIDTH, GRAPH_HEIGHT]) / 2 + GRAPH_RADIUS * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    lines = [
+        f'<svg viewBox="0 0 {GRAPH_WIDTH:g} {GRAPH_HEIGHT:g}" role="img" '
+        'aria-label="The pose graph: scans and the pairs that were registered">'
+    ]
     for edge in sorted(result.edges, key=lambda edge: (edge.used, edge.success)):
-        kind = "used" if edge.used else "refused" if edge.success else "failed"
-        (x1, y1), (x2, y2) = spots[edge.source], spots[edge.target]
-        told = f"{result.names[edge.source]} to {result.names[edge.target]}, {edge.confidence:.2f}: {edge.reason}"
+        kind = "used" if edge.used else "inconsistent" if edge.success else "failed"
+        (x1, y1), (x2, y2) = nodes[edge.source], nodes[edge.target]
+        label = f"{result.names[edge.source]} to {result.names[edge.target]}, {edge.confidence:.2f}: {edge.reason}"
         lines.append(
             f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke-width="{1 + 3 * edge.confidence * edge.success:.1f}"><title>{escape(told)}</title></line>'
+            f'stroke-width="{1 + 3 * edge.confidence * edge.success:.1f}"><title>{escape(label)}</title></line>'
         )
-    for scan, ((x, y), name) in enumerate(zip(spots, result.names, strict=True)):
+    for scan, ((x, y), name) in enumerate(zip(nodes, result.names, strict=True)):
         right, below = np.cos(angle[scan]), np.sin(angle[scan])
         anchor = "start" if right > 0.2 else "end" if right < -0.2 else "middle"
-        lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{_hex(scan)}"/>')
+        lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{_hex_colour(scan)}"/>')
         lines.append(
             f'<text x="{x + 14 * right:.1f}" y="{y + 18 * below + 4:.1f}" text-anchor="{anchor}">{escape(name)}</text>'
         )
     return "\n".join([*lines, "</svg>"])
 
 
-def _scan_row(result: Multiway, scan: int) -> tuple[str, ...]:
+def _scan_row(result: Multiway, scan: int) -> Row:
     name = result.names[scan]
     group = next((number for number, group in enumerate(result.groups, 1) if scan in group), None)
-    return (
-        name,
-        f"{len(result.clouds[scan]):,}",
-        str(group or "none"),
-        (result.left_out | result.doubtful).get(name, "placed"),
-    )
+    outcome = (result.left_out | result.doubtful).get(name, "registered")
+    return name, f"{len(result.clouds[scan]):,}", str(group or "none"), outcome
 
 
-def _pair_rows(result: Multiway) -> list[tuple[str, ...]]:
+def _pair_rows(result: Multiway) -> list[Row]:
     return [
         (
             f"{result.names[edge.source]} to {result.names[edge.target]}",
@@ -190,16 +258,9 @@ def _pair_rows(result: Multiway) -> list[tuple[str, ...]]:
     ]
 
 
-def _quaternion(motion: Floats) -> list[float]:
-    from scipy.spatial.transform import Rotation
-
-    numbers: list[float] = Rotation.from_matrix(motion[:3, :3]).as_quat().tolist()
-    return numbers
-
-
 def _colour(scan: int) -> list[int]:
-    return [round(255 * part) for part in colorsys.hls_to_rgb(0.58 + GOLDEN * scan, 0.5, 0.65)]
+    return [round(255 * channel) for channel in colorsys.hls_to_rgb(FIRST_HUE + HUE_STEP * scan, 0.5, 0.65)]
 
 
-def _hex(scan: int) -> str:
-    return "#" + "".join(f"{part:02x}" for part in _colour(scan))
+def _hex_colour(scan: int) -> str:
+    return "#" + "".join(f"{channel:02x}" for channel in _colour(scan))

@@ -1,7 +1,7 @@
-"""What the viewer of a report draws, as plain numbers: points, what is known of each, and the way of the source.
+"""The data of the interactive viewer in a page: quantised points, their colours, and the poses of the source.
 
-Lengths are in units of the larger cloud's radius. Points are relative to the middle of their cloud, and motions say
-where the middle of the source goes, relative to that of the target: so no large number is left.
+Lengths are in units of the larger cloud's radius. Points are relative to the centre of their cloud, and a pose is the
+position of the centre of the source relative to the centre of the target, so that no number is large.
 """
 
 from __future__ import annotations
@@ -17,132 +17,174 @@ from graphreg.clouds import Floats
 from graphreg.method_interface import Iteration
 from graphreg.metrics import angular_error
 from graphreg.poses import transform
-from graphreg.reports.display_clouds import Sample, placement_of, standpoint
+from graphreg.reports.display_clouds import DisplayCloud, default_view, displayed_pose
 
-# Values are told to a 254th of their range; UNKNOWN stands for what has none.
+# Levels of a colour scale; a value that is not finite has the level UNKNOWN.
 LEVELS, UNKNOWN = 255, 255
-# Residuals are shown up to so many times the median of the part that overlaps.
-WIDEST_RESIDUAL = 6.0
+# Steps of a quantised coordinate, which has 16 bits.
+POSITION_STEPS = 65535
+# Residuals are distinguished up to this many times the median residual of the overlap.
+MAX_RESIDUAL_RATIO = 6.0
 
 
-def payload(
-    motion: Floats,
-    steps: Sequence[Iteration],
-    samples: tuple[Sample, Sample],
+def registration_payload(
+    transformation: Floats,
+    iterations: Sequence[Iteration],
+    clouds: tuple[DisplayCloud, DisplayCloud],
     residuals: tuple[Floats, Floats],
-    widest: float,
+    max_residual: float,
 ) -> dict[str, Any]:
-    """Everything for the viewer, ready for JSON.
+    """Collect everything that the viewer of a registration displays, ready for JSON.
 
-    motion     (4, 4), the one that was found, by these steps
-    residuals  of each cloud's points, shown up to the widest
+    Parameters
+    ----------
+    transformation : (4, 4) ndarray
+        The result, x_target = T x_source.
+    iterations : sequence of Iteration
+        The iterations that led to it.
+    clouds : (DisplayCloud, DisplayCloud)
+        Source and target.
+    residuals : (ndarray, ndarray)
+        Distance of each point to the surface of the other cloud.
+    max_residual : float
+        Residual at the end of the colour scale.
     """
-    from graphreg.reports.pictures import colour_map
-
     signals = {
         "residual": residuals,
-        "intensity": _logarithms(sample.intensity for sample in samples),
-        "variation": _logarithms(sample.variation for sample in samples),
+        "intensity": _logarithms(cloud.intensity for cloud in clouds),
+        "variation": _logarithms(cloud.variation for cloud in clouds),
     }
-    ranges = {name: _usual_range(values) for name, values in signals.items()} | {"residual": (0.0, widest)}
-    ends = {name: [f"{10**end:.2g}" for end in ranges[name]] for name in ("intensity", "variation")}
-    unit = max(sample.radius for sample in samples)
-    clouds = []
-    for number, sample in enumerate(samples):
-        low, step, places = quantised((sample.points - sample.centre) / unit)
-        clouds.append(
-            {
-                "points": len(sample.points),
-                "on_surface": sample.on_surface,
-                "near_surface": sample.near_surface,
-                "radius": sample.radius / unit,
-                "spacing": sample.spacing / unit,
-                "low": low.tolist(),
-                "step": step.tolist(),
-                "places": encoded(places),
-                "values": {name: encoded(levels(values[number], *ranges[name])) for name, values in signals.items()},
-            }
-        )
+    ranges = {name: _percentile_range(values) for name, values in signals.items()} | {"residual": (0.0, max_residual)}
+    legends = {name: [f"{10**end:.2g}" for end in ranges[name]] for name in ("intensity", "variation")}
+    unit = max(cloud.radius for cloud in clouds)
+    entries = []
+    for index, cloud in enumerate(clouds):
+        scales = {name: encoded(levels(values[index], *ranges[name])) for name, values in signals.items()}
+        counts = {"inliers": cloud.inlier_count, "near_surface": cloud.near_surface_count}
+        positions = (cloud.points - cloud.centre) / unit
+        entries.append(cloud_entry(positions, cloud.radius / unit, cloud.spacing / unit) | counts | {"levels": scales})
     return {
-        "clouds": clouds,
-        "frames": frames(motion, steps, samples),
-        "view": standpoint(samples[1]).ravel().tolist(),
-        "palette": encoded(np.round(255 * colour_map(np.linspace(0, 1, LEVELS), 0, 1)).astype(np.uint8)),
-        "legends": ends | {"residual": ["0", f"{widest:.3g} or more"]},
+        "clouds": entries,
+        "frames": frames(transformation, iterations, clouds),
+        "view": default_view(clouds[1]).ravel().tolist(),
+        "palette": palette(),
+        "legends": legends | {"residual": ["0", f"{max_residual:.3g} or more"]},
     }
 
 
-def frames(motion: Floats, steps: Sequence[Iteration], samples: tuple[Sample, Sample]) -> list[dict[str, Any]]:
-    """The way of the source: as it came, after each step, and where it was laid.
+def cloud_entry(positions: Floats, radius: float, spacing: float) -> dict[str, Any]:
+    """Encode the points of a cloud for the viewer; all arguments are in its unit of length."""
+    low, step, quanta = quantised(positions)
+    return {
+        "points": len(positions),
+        "radius": radius,
+        "spacing": spacing,
+        "low": low.tolist(),
+        "step": step.tolist(),
+        "positions": encoded(quanta),
+    }
 
-    step, name         of the moment; 0 is before the first step
-    rotation           quaternion x, y, z, w
-    shift, shortened   where its middle is drawn, and whether that is nearer than it is
-    degrees, distance  how far it has yet to turn and, in the unit of the data, its middle to go
+
+def palette() -> str:
+    """Encode the colours of the levels 0 to 254, three bytes each."""
+    from graphreg.reports.pictures import colour_map
+
+    return encoded(np.round(255 * colour_map(np.linspace(0, 1, LEVELS), 0, 1)).astype(np.uint8))
+
+
+def frames(
+    transformation: Floats, iterations: Sequence[Iteration], clouds: tuple[DisplayCloud, DisplayCloud]
+) -> list[dict[str, Any]]:
+    """List the poses of the source: initial, after each iteration, and final.
+
+    Returns
+    -------
+    list of dict
+        iteration, name
+            Number, 0 for the initial pose, and what to call the frame.
+        rotation
+            Quaternion x, y, z, w.
+        translation, shortened
+            Displayed position of the centre of the source, and whether it is closer to the target than it is.
+        degrees, distance
+            Rotation, and distance of the centre in the unit of the data, from this pose to the final one.
     """
     from scipy.spatial.transform import Rotation
 
-    count = steps[-1].number if steps else 1
-    moments = [(0, "before", np.eye(4))]
-    moments += [(step.number, f"step {step.number} of {count}", step.transformation) for step in steps]
-    if len(moments) > 1 and np.array_equal(moments[-1][2], motion):
-        moments.pop()
-    moments.append((count, "after", motion))
-    middle = samples[0].centre[None]
-    way = []
-    for number, name, here in moments:
-        placed = placement_of(here, *samples)
-        way.append(
+    count = iterations[-1].number if iterations else 1
+    poses = [(0, "before", np.eye(4))]
+    poses += [(now.number, f"iteration {now.number} of {count}", now.transformation) for now in iterations]
+    if len(poses) > 1 and np.array_equal(poses[-1][2], transformation):
+        poses.pop()
+    poses.append((count, "after", transformation))
+    centre = clouds[0].centre[None]
+    listed = []
+    for number, name, current in poses:
+        shown = displayed_pose(current, *clouds)
+        listed.append(
             {
-                "step": number,
+                "iteration": number,
                 "name": name,
-                "rotation": Rotation.from_matrix(placed.rotation).as_quat().tolist(),
-                "shift": placed.shift.tolist(),
-                "shortened": placed.shortened,
-                "degrees": angular_error(here, motion),
-                "distance": float(np.linalg.norm(transform(here, middle) - transform(motion, middle))),
+                "rotation": Rotation.from_matrix(shown.rotation).as_quat().tolist(),
+                "translation": shown.translation.tolist(),
+                "shortened": shown.shortened,
+                "degrees": angular_error(current, transformation),
+                "distance": float(np.linalg.norm(transform(current, centre) - transform(transformation, centre))),
             }
         )
-    return way
+    return listed
 
 
-def widest_residual(residuals: Floats, overlap: float, radius: float) -> float:
-    """Up to where residuals are worth telling apart: what lies beyond has no counterpart.
+def largest_residual(residuals: Floats, overlap: float, radius: float) -> float:
+    """Choose the end of the colour scale of residuals; larger ones belong to points outside the overlap.
 
-    overlap  share of the points that have one
+    Parameters
+    ----------
+    residuals : (N,) ndarray
+    overlap : float
+        Share of the points that overlap the other cloud.
+    radius : float
+        Radius of the cloud; the scale is at least a billionth of it.
     """
-    typical = float(np.quantile(residuals, np.clip(overlap, 0.1, 1.0) / 2))
-    return max(WIDEST_RESIDUAL * typical, 1e-9 * radius)
+    median_of_overlap = float(np.quantile(residuals, np.clip(overlap, 0.1, 1.0) / 2))
+    return max(MAX_RESIDUAL_RATIO * median_of_overlap, 1e-9 * radius)
 
 
 def quantised(points: Floats) -> tuple[Floats, Floats, NDArray[np.uint16]]:
-    """Lowest corner, step and (N, 3) whole numbers with points = corner + step * numbers, to half a step."""
+    """Quantise coordinates to 16 bits.
+
+    Returns
+    -------
+    low, step : (3,) ndarray
+    quanta : (N, 3) uint16 ndarray
+        points = low + step * quanta, to half a step.
+    """
     low = points.min(axis=0)
-    step = (points.max(axis=0) - low) / 65535
-    places = np.round((points - low) / np.where(step > 0, step, 1.0))
-    return low, step, places.astype("<u2")
+    step = (points.max(axis=0) - low) / POSITION_STEPS
+    quanta = np.round((points - low) / np.where(step > 0, step, 1.0))
+    return low, step, quanta.astype("<u2")
 
 
 def levels(values: Floats, low: float, high: float) -> NDArray[np.uint8]:
-    """Whole numbers from 0 at `low` to 254 at `high`, and UNKNOWN where there is none."""
+    """Quantise values to levels from 0 at `low` to 254 at `high`; values that are not finite become UNKNOWN."""
     finite = np.isfinite(values)
     share = (np.where(finite, values, low) - low) / (high - low)
     return np.where(finite, np.round((LEVELS - 1) * np.clip(share, 0, 1)), UNKNOWN).astype(np.uint8)
 
 
 def encoded(numbers: NDArray[Any]) -> str:
-    """The bytes of an array, row by row, as base64."""
+    """Encode the bytes of an array, row by row, as base64."""
     return base64.b64encode(np.ascontiguousarray(numbers).tobytes()).decode("ascii")
 
 
 def _logarithms(signals: Iterable[Floats]) -> tuple[Floats, ...]:
-    """Not finite where a signal is zero or not finite."""
+    """Base 10; not finite where a signal is zero or not finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return tuple(np.log10(signal) for signal in signals)
 
 
-def _usual_range(values: Sequence[Floats]) -> tuple[float, float]:
-    """From the 2nd to the 98th percentile, so that a few wild values do not flatten the rest."""
+def _percentile_range(values: Sequence[Floats]) -> tuple[float, float]:
+    """From the 2nd to the 98th percentile, so that a few extreme values do not flatten the rest."""
     every = np.concatenate(values)
     finite = every[np.isfinite(every)]
     if not len(finite):

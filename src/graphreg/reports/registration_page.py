@@ -1,15 +1,14 @@
-"""A registration as one page that opens offline in any browser: the clouds to turn about, the verdict, every figure.
+"""The report of a registration: one HTML page with both clouds in 3D, the verdict and every figure.
 
-graphreg.report(result, source, target, "report.html")
-
-What all pages share is in `shell`; what only this one has is in `page/report.*`, and here its gaps are filled.
+The layout that all pages share is in `page_layout`; the template, style and scripts of this page are `page/viewer*` and
+`page/registration*`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from string import Template
 from typing import Any
@@ -22,18 +21,32 @@ from graphreg.errors import InputError
 from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, transform
 from graphreg.registration import METHODS
-from graphreg.reports.display_clouds import Sample, as_result, distances, picture_of, samples_of
-from graphreg.reports.page_payload import payload, widest_residual
-from graphreg.reports.page_shell import Row, chart, embedded, figures, part, shell, table, times, verdict, write_page
+from graphreg.reports.display_clouds import DisplayCloud, describe_pair, surface_distances
+from graphreg.reports.page_layout import (
+    Row,
+    asset,
+    chart_figure,
+    data_uri,
+    figure_cards,
+    json_script,
+    page_from_body,
+    table,
+    timing_table,
+    verdict_banner,
+    write_page,
+)
+from graphreg.reports.page_payload import largest_residual, registration_payload
 from graphreg.result import Result
 from graphreg.threads import thread_count
 
-SCRIPTS = ("viewer.js", "report.js")
-# Of a longer history so many steps are shown, evenly; of a shorter one there is no chart.
-MOST_STEPS, LEAST_STEPS = 400, 3
-BINS = 40
-# A series that spans more than this is drawn on a logarithmic axis.
-WIDE_RANGE = 50.0
+# Of a longer history this many iterations are shown, evenly spaced.
+MAX_ITERATIONS = 400
+# A shorter history has no chart.
+MIN_CHART_ITERATIONS = 3
+RESIDUAL_BINS = 40
+# A series whose largest value exceeds its smallest by this factor has a logarithmic axis.
+LOG_AXIS_RATIO = 50.0
+# Width and height of the still picture, in pixels.
 PICTURE = (1200, 480)
 
 
@@ -46,169 +59,211 @@ def report(
     names: Sequence[str] = ("source", "target"),
     threads: int | None = None,
 ) -> None:
-    """Write a report of a registration: one HTML file of a few megabytes that needs nothing else.
+    """Write a report of a registration: one HTML file of a few megabytes that needs no other file and no network.
 
-    result          what `register` found for source and target
-    source, target  (N, 3) and (M, 3), or anything else that holds points; of large clouds 120,000 points are shown
-    path            the file to write; it appears whole or not at all
-    names           what to call the two, for instance their files' names
-    threads         how many, by default all
+    Parameters
+    ----------
+    result : Result
+        What `register` returned for source and target.
+    source, target : array_like or Cloud
+        (N, 3) and (M, 3) points. Of larger clouds 120,000 points are displayed.
+    path : path_like
+        The file to write. It is replaced as a whole or not at all.
+    names : (str, str), default ("source", "target")
+        Names of the clouds on the page, for instance those of their files.
+    threads : int, optional
+        Number of threads, by default all.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 20.0, points=2000)
+    >>> result = graphreg.register(pair.source, pair.target)
+    >>> graphreg.report(result, pair.source, pair.target, "report.html", names=("0 degrees", "20 degrees"))
     """
-    found = as_result(result)
+    from graphreg.reports.previews import as_result  # slow to import, and rarely needed
+
+    checked = as_result(result)
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names: expected two, for the source and the target, got {names!r}")
-    samples = samples_of(source, target, threads)
-    write_page(path, page_of(found, samples, (str(names[0]), str(names[1])), thread_count(threads)))
+    clouds = describe_pair(source, target, threads)
+    write_page(path, registration_html(checked, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
 
 
-def page_of(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str], threads: int) -> str:
-    """The whole page as text."""
+def registration_html(
+    result: Result, clouds: tuple[DisplayCloud, DisplayCloud], names: tuple[str, str], threads: int
+) -> str:
+    """Return the HTML of the report."""
     from graphreg.reports.pictures import png
+    from graphreg.reports.previews import before_and_after_image
 
-    source, target = samples
-    # From the points of one to the surface of the other, in the pose that was found.
+    source, target = clouds
     residuals = (
-        distances(source, target, result.transformation, threads),
-        distances(target, source, inverse(result.transformation), threads),
+        surface_distances(source, target, result.transformation, threads),
+        surface_distances(target, source, inverse(result.transformation), threads),
     )
-    widest = widest_residual(residuals[0][: source.on_surface], result.overlap, source.radius)
-    steps = _shown_steps(result.history)
+    max_residual = largest_residual(residuals[0][: source.inlier_count], result.overlap, source.radius)
+    iterations = _sampled(result.history)
+    payload = registration_payload(result.transformation, iterations, clouds, residuals, max_residual)
     headline, _, reason = result.reason.partition(": ")
-    data = json.dumps(payload(result.transformation, steps, samples, residuals, widest), allow_nan=False)
-    body = Template(part("report.html")).substitute(
-        how=part("how.html"),
-        verdict=verdict(result.success, headline[:1].upper() + headline[1:], reason, _confidence(result)),
-        figures=figures(_figures(result, source)),
-        picture=embedded(png(picture_of(result, *samples, PICTURE))),
-        charts="\n".join([_histogram(residuals, widest), *_charts(steps)]),
+    body = Template(asset("registration.html")).substitute(
+        help=asset("viewer_help.html"),
+        verdict=verdict_banner(result.success, headline[:1].upper() + headline[1:], reason, _confidence_meter(result)),
+        figures=figure_cards(_figures(result, source)),
+        picture=data_uri(png(before_and_after_image(result, source, target, PICTURE))),
+        charts="\n".join([_residual_histogram(residuals, max_residual), *_history_charts(iterations)]),
         matrix=_matrix(result.transformation),
-        times=times(result.timings),
-        scans=table(_scans(result, samples, names), "The two scans"),
-        settings=table(_settings(result), "The method and its settings"),
-        # In a script element nothing may look like its end.
-        data=data.replace("<", "\\u003c"),
+        times=timing_table(result.timings),
+        scans=table(_scan_rows(result, clouds, names), "The two scans"),
+        settings=table(_setting_rows(result), "The method and its settings"),
+        data=json_script(json.dumps(payload, allow_nan=False)),
     )
     heading = (
-        f'<span class="source">{escape(names[0])}</span> <span role="img" aria-label="laid on">→</span> '
+        f'<span class="source">{escape(names[0])}</span> <span role="img" aria-label="registered to">→</span> '
         f'<span class="target">{escape(names[1])}</span>'
     )
-    title = f"{names[0]} → {names[1]}"
-    return shell(title, heading, "registration", body, part("report.css"), map(part, SCRIPTS))
-
-
-def _confidence(result: Result) -> str:
-    said, least = f"{result.confidence:.2f}", f"{VERDICT.success:g}"
-    return (
-        '<div class="confidence"><label for="confidence">confidence</label>'
-        f'<span aria-hidden="true">{said}</span>'
-        f'<meter id="confidence" min="0" max="1" low="{least}" high="{least}" optimum="1" value="{said}"></meter>'
-        f"<small>a success from {least} on</small></div>"
+    return page_from_body(
+        f"{names[0]} → {names[1]}",
+        heading,
+        "registration",
+        body,
+        ("viewer.css", "registration.css"),
+        ("viewer.js", "registration.js"),
     )
 
 
-def _shown_steps(history: Sequence[Iteration]) -> list[Iteration]:
-    rows = np.unique(np.linspace(0, len(history) - 1, min(len(history), MOST_STEPS)).round().astype(int))
+def _confidence_meter(result: Result) -> str:
+    value, least = f"{result.confidence:.2f}", f"{VERDICT.success:g}"
+    return (
+        '<div class="confidence"><label for="confidence">confidence</label>'
+        f'<span aria-hidden="true">{value}</span>'
+        f'<meter id="confidence" min="0" max="1" low="{least}" high="{least}" optimum="1" value="{value}"></meter>'
+        f"<small>success requires {least}</small></div>"
+    )
+
+
+def _sampled(history: Sequence[Iteration]) -> list[Iteration]:
+    rows = np.unique(np.linspace(0, len(history) - 1, min(len(history), MAX_ITERATIONS)).round().astype(int))
     return [history[row] for row in rows]
 
 
-def _figures(result: Result, source: Sample) -> list[tuple[str, str, str]]:
-    """The figures that sum it up, each with what it means."""
+def _figures(result: Result, source: DisplayCloud) -> list[tuple[str, str, str]]:
+    """The key figures: name, value, explanation."""
+    rmse = "none" if np.isnan(result.inlier_rmse) else f"{result.inlier_rmse:.4g}"
+    return [
+        ("Overlap", f"{result.overlap:.0%}", "share of the source that overlaps the target"),
+        ("Inlier RMSE", rmse, "distance of the overlap to the target's surface, unit of the data"),
+        *_pose_figures(result, source),
+        (
+            "Degenerate directions",
+            "; ".join(result.degenerate_directions) or "none",
+            "rotations and translations that the surfaces do not constrain",
+        ),
+        *_uncertainty_figure(result),
+        *_second_best_figure(result),
+    ]
+
+
+def _pose_figures(result: Result, source: DisplayCloud) -> Iterator[tuple[str, str, str]]:
     from scipy.spatial.transform import Rotation
 
-    turn = Rotation.from_matrix(result.transformation[:3, :3]).as_rotvec()
-    angle = float(np.linalg.norm(turn))
-    axis = ", ".join(f"{entry:.2f}" for entry in np.round(turn / (angle or 1.0), 2) + 0.0)
-    middle = source.centre[None]
-    way = float(np.linalg.norm(transform(result.transformation, middle) - middle))
-    told = [
-        ("Overlap", f"{result.overlap:.0%}", "of the source lies on the target"),
-        (
-            "Distance",
-            "none" if np.isnan(result.inlier_rmse) else f"{result.inlier_rmse:.4g}",
-            "of that part to the target's surface, root mean square, in the unit of the data",
-        ),
-        ("Turned by", f"{np.degrees(angle):.3f}°", f"about ({axis})" if angle else "not at all"),
-        ("Moved by", f"{way:.4g}", "the middle of the source, in the unit of the data"),
-        (
-            "Undetermined",
-            "; ".join(result.degenerate_directions) or "nothing",
-            "what the source could do without leaving the target's surface",
-        ),
-    ]
-    if result.covariance is not None:
-        turning, shifting = (
-            float(np.sqrt(max(np.linalg.eigvalsh(result.covariance[part, part])[-1], 0.0)))
-            for part in (slice(0, 3), slice(3, 6))
-        )
-        worst = f"{np.degrees(turning):.2g}° and {shifting:.2g}"
-        told.append(("Uncertain by", worst, "one standard deviation, about and along the worst axis"))
+    vector = Rotation.from_matrix(result.transformation[:3, :3]).as_rotvec()
+    angle = float(np.linalg.norm(vector))
+    axis = ", ".join(f"{entry:.2f}" for entry in np.round(vector / (angle or 1.0), 2) + 0.0)
+    yield "Rotation", f"{np.degrees(angle):.3f}°", f"about ({axis})" if angle else "none"
+    centre = source.centre[None]
+    distance = float(np.linalg.norm(transform(result.transformation, centre) - centre))
+    yield "Translation", f"{distance:.4g}", "of the source's centroid, unit of the data"
+
+
+def _uncertainty_figure(result: Result) -> Iterator[tuple[str, str, str]]:
+    """Standard deviations of rotation and translation in their least certain directions."""
+    if result.covariance is None:
+        return
+    rotation, translation = (
+        float(np.sqrt(max(np.linalg.eigvalsh(result.covariance[block, block])[-1], 0.0)))
+        for block in (slice(0, 3), slice(3, 6))
+    )
+    value = f"{np.degrees(rotation):.2g}°, {translation:.2g}"
+    yield "Pose uncertainty", value, "standard deviation about and along the least certain axis"
+
+
+def _second_best_figure(result: Result) -> Iterator[tuple[str, str, str]]:
     if len(result.scores) > 1 and result.scores[0] > 0:
         share = max(result.scores[1], 0.0) / result.scores[0]
-        told.append(("Runner-up", f"{share:.0%}", f"of this pose's score; {result.hypotheses:,} poses were proposed"))
-    return told
+        yield "Second-best pose", f"{share:.0%}", f"of the best score, among {result.hypotheses:,} pose hypotheses"
 
 
-def _histogram(residuals: tuple[Floats, Floats], widest: float) -> str:
-    """How many points lie how far off the other scan, as outlines of bars."""
-    from graphreg.reports.charts import LARGEST, line_chart
+def _residual_histogram(residuals: tuple[Floats, Floats], max_residual: float) -> str:
+    from graphreg.reports.charts import LARGEST_VALUE, histogram_outline, line_chart
 
-    if widest >= LARGEST:
-        return ""  # beyond what a chart can tell
-    edges = np.linspace(0, widest, BINS + 1)
-    outlines, beyond = {}, []
+    if max_residual >= LARGEST_VALUE:
+        return ""  # too large for a chart
+    edges = np.linspace(0, max_residual, RESIDUAL_BINS + 1)
+    outlines, larger = {}, []
     for name, values in zip(("source", "target"), residuals, strict=True):
-        share = np.histogram(values, edges)[0] / len(values) * 100
-        outlines[name] = np.repeat(edges, 2), np.concatenate([[0], np.repeat(share, 2), [0]])
-        beyond.append(f"{(values > widest).mean():.0%} of the {name}")
-    drawn = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
-    return chart(drawn, f"Farther off: {' and '.join(beyond)}.", "histogram")
+        x, counts = histogram_outline(values, edges)
+        outlines[name] = x, counts / len(values) * 100
+        larger.append(f"{(values > max_residual).mean():.0%} of the {name}")
+    svg = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
+    return chart_figure(svg, f"Beyond the axis: {' and '.join(larger)}.", "histogram")
 
 
-def _charts(steps: Sequence[Iteration]) -> Iterable[str]:
-    """What the method told of each step, where there are enough of them."""
-    from graphreg.reports.charts import LARGEST, line_chart
+def _history_charts(iterations: Sequence[Iteration]) -> Iterator[str]:
+    """What the method reported of each iteration, where there are enough of them."""
+    from graphreg.reports.charts import LARGEST_VALUE, line_chart
 
-    told: tuple[tuple[str, str, list[float | None]], ...] = (
-        ("Energy", "what the method minimises, in its own unit", [step.energy for step in steps]),
-        ("Temperature", "of annealing", [step.temperature for step in steps]),
-        ("Acceptance", "share of steps that annealing accepts", [step.accept_rate for step in steps]),
+    series: tuple[tuple[str, str, list[float | None]], ...] = (
+        ("Energy", "the objective that the method minimises, in its own unit", [now.energy for now in iterations]),
+        ("Temperature", "of simulated annealing", [now.temperature for now in iterations]),
+        ("Acceptance", "acceptance rate of simulated annealing", [now.accept_rate for now in iterations]),
     )
-    number = np.array([step.number for step in steps])
-    for title, note, values in told:
+    number = np.array([now.number for now in iterations])
+    for title, note, values in series:
         y = np.array(values, np.float64)
-        usable = np.abs(y) < LARGEST
-        if np.count_nonzero(usable) < LEAST_STEPS:
+        usable = np.abs(y) < LARGEST_VALUE
+        if np.count_nonzero(usable) < MIN_CHART_ITERATIONS:
             continue
         x, y = number[usable], y[usable]
-        wide = bool(y.min() > 1 / LARGEST and y.max() > WIDE_RANGE * y.min())
-        drawn = line_chart({title: (x, y)}, title, "iteration", title.lower(), wide)
-        yield chart(drawn, note, "over-steps", f'data-first="{x[0]}" data-last="{x[-1]}"')
+        log_y = bool(y.min() > 1 / LARGEST_VALUE and y.max() > LOG_AXIS_RATIO * y.min())
+        svg = line_chart({title: (x, y)}, title, "iteration", title.lower(), log_y)
+        yield chart_figure(svg, note, "over-iterations", f'data-first="{x[0]}" data-last="{x[-1]}"')
 
 
 def _matrix(matrix: Floats) -> str:
-    """To the last digit, columns aligned."""
+    """All digits, with aligned columns."""
     columns = [[f"{entry:.17g}" for entry in column] for column in matrix.T.tolist()]
     aligned = [[entry.rjust(max(map(len, column))) for entry in column] for column in columns]
     return "\n".join("  ".join(row) for row in zip(*aligned, strict=True))
 
 
-def _scans(result: Result, samples: tuple[Sample, Sample], names: tuple[str, str]) -> list[Row]:
+def _scan_rows(result: Result, clouds: tuple[DisplayCloud, DisplayCloud], names: tuple[str, str]) -> list[Row]:
     return [
         ("", "source", "target"),
         ("name", *names),
-        ("points", *(f"{sample.total:,}" for sample in samples)),
-        ("not finite, left out", *(f"{count:,}" for count in result.dropped)),
-        ("shown here", *(f"{len(sample.points):,}" for sample in samples)),
-        ("outliers among these", *(f"{1 - sample.on_surface / len(sample.points):.1%}" for sample in samples)),
-        ("too far off to be shown", *(f"{sample.left_out:,}" for sample in samples)),
-        ("distance between points shown", *(f"{sample.spacing:.3g}" for sample in samples)),
+        ("points", *(f"{cloud.total:,}" for cloud in clouds)),
+        ("not finite, dropped", *(f"{count:,}" for count in result.dropped)),
+        ("points displayed", *(f"{len(cloud.points):,}" for cloud in clouds)),
+        ("outliers (X84) among them", *(f"{1 - cloud.inlier_count / len(cloud.points):.1%}" for cloud in clouds)),
+        ("too far away to display", *(f"{cloud.too_far_count:,}" for cloud in clouds)),
+        ("point spacing", *(f"{cloud.spacing:.3g}" for cloud in clouds)),
     ]
 
 
-def _settings(result: Result) -> list[Row]:
-    line = METHODS[result.method].summary if result.method in METHODS else ""
-    rows: list[Row] = [("method", f"{result.method}: {line}" if line else result.method), ("seed", str(result.seed))]
+def _setting_rows(result: Result) -> list[Row]:
+    summary = METHODS[result.method].summary if result.method in METHODS else ""
+    rows: list[Row] = [
+        ("method", f"{result.method}: {summary}" if summary else result.method),
+        ("seed", str(result.seed)),
+    ]
     for name, value in result.settings.items():
-        told = f"{value:.6g}" if isinstance(value, float) else str(value)
-        rows.append((name, "by default" if value is None else told))
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        rows.append((name, "default" if value is None else text))
     return rows

@@ -1,4 +1,4 @@
-"""How values and columns of tables are shown, in Markdown and HTML alike."""
+"""Formatting of values and columns, for tables in Markdown and in HTML."""
 
 from __future__ import annotations
 
@@ -8,21 +8,40 @@ from typing import Any
 import numpy as np
 
 Row = Mapping[str, Any]
+MISSING = "-"
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
-    """Names of what can be shown in a table; what holds lists or mappings is left to the other files."""
+    """Return the names of the columns that fit a table: those without lists or mappings.
+
+    Examples
+    --------
+    >>> columns_of([{"method": "icp", "degrees": 0.5, "stages": {"search": 0.1}}])
+    ['method', 'degrees']
+    """
     return [name for name in rows[0] if not any(isinstance(row[name], (list, dict)) for row in rows)]
 
 
 def is_number(rows: Sequence[Row], name: str) -> bool:
-    """Whether a column holds numbers, and nothing else but gaps."""
-    held = [row[name] for row in rows if row[name] is not None]
-    return bool(held) and all(isinstance(value, (int, float, np.number)) for value in held)
+    """Return whether a column contains numbers and, apart from missing values, nothing else.
+
+    Examples
+    --------
+    >>> is_number([{"degrees": 0.5}, {"degrees": None}], "degrees")
+    True
+    """
+    values = [row[name] for row in rows if row[name] is not None]
+    return bool(values) and all(isinstance(value, (int, float, np.number)) for value in values)
 
 
 def cell(value: Any) -> str:
-    """A value as it is shown."""
+    """Format a value: four digits of a float, "-" for None.
+
+    Examples
+    --------
+    >>> cell(0.123456), cell(None), cell("icp")
+    ('0.1235', '-', 'icp')
+    """
     if value is None:
-        return "-"
+        return MISSING
     return f"{value:.4g}" if isinstance(value, float) else str(value)

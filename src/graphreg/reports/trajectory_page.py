@@ -1,234 +1,248 @@
-"""A drive as one page that opens offline in any browser: the map to turn about, the way in it, every frame's verdict.
-
-trajectory_report(graphreg.sequence("frames/", keep_map=True), "drive.html")
-
-The page itself is `page/trajectory.html`, in the clothes of the report on a registration.
-"""
+"""The report of a sequence: one HTML page with the map, the trajectory and the verdict of every frame."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from html import escape
 from string import Template
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.metrics import segment_errors, sequence_errors
 from graphreg.multiscan.trajectory import FrameResult, Trajectory, relative_transforms
 from graphreg.poses import as_poses, inverse
-from graphreg.reports.display_clouds import LEAST_POINTS, Sample, sample_of, standpoint
-from graphreg.reports.page_payload import LEVELS, encoded, levels, quantised
-from graphreg.reports.page_shell import chart, embedded, figures, part, scrolling, shell, verdict, write_page
+from graphreg.reports.display_clouds import MIN_POINTS, DisplayCloud, default_view, describe_cloud
+from graphreg.reports.page_layout import (
+    asset,
+    chart_figure,
+    data_uri,
+    figure_cards,
+    json_script,
+    page_from_body,
+    scroll_region,
+    verdict_banner,
+    write_page,
+)
+from graphreg.reports.page_payload import cloud_entry, encoded, levels, palette
 from graphreg.threads import thread_count
 
-SCRIPTS = ("viewer.js", "trajectory.js")
-# The way is drawn as a chain of dots, so many to the radius of the map; and at most so many.
-DOTS_TO_RADIUS, MOST_DOTS = 150, 20_000
-# What a dot of the way stands for.
-FOUND, GUESSED, TRUE = range(3)
+# The trajectory is displayed as dots, this many to a radius of the map, and at most so many in all.
+DOTS_PER_RADIUS, MAX_DOTS = 150, 20_000
+# Kinds of dots: registered frames, predicted poses, ground truth. Indices into the colours of page/trajectory.js.
+REGISTERED, PREDICTED, GROUND_TRUTH = range(3)
+# Width and height of the still picture, in pixels.
 PICTURE = (1200, 640)
-# Of the heights of the map, those that have the colours at both ends.
+# Quantiles of the heights at both ends of the colour scale.
 LOWEST, HIGHEST = 0.02, 0.98
 
 
 def trajectory_report(
-    found: Trajectory,
+    trajectory: Trajectory,
     path: str | os.PathLike[str],
     *,
     truth: Any = None,
     name: str = "sequence",
     threads: int | None = None,
 ) -> None:
-    """Write a report of a drive: one HTML file of a few megabytes that needs nothing else.
+    """Write a report of a sequence: one HTML file of a few megabytes that needs no other file and no network.
 
-    found    what `sequence` found; with keep_map=True the page shows the map
-    path     the file to write; it appears whole or not at all
-    truth    (N, 4, 4), the true pose of each frame, where it is known
-    name     what to call it
-    threads  how many, by default all
+    Parameters
+    ----------
+    trajectory : Trajectory
+        What `sequence` returned. With keep_map=True the page displays the map.
+    path : path_like
+        The file to write. It is replaced as a whole or not at all.
+    truth : (N, 4, 4) array_like, optional
+        Ground-truth pose of each frame.
+    name : str, default "sequence"
+        Title of the page.
+    threads : int, optional
+        Number of threads, by default all.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
     """
-    if not isinstance(found, Trajectory) or not found.steps:
-        raise InputError(f"found: expected what sequence() returned for one frame or more, got {type(found).__name__}")
-    true = None
+    if not isinstance(trajectory, Trajectory) or not trajectory.steps:
+        raise InputError(
+            f"trajectory: expected what sequence() returned for one frame or more, got {type(trajectory).__name__}"
+        )
+    relative_truth = None
     if truth is not None:
         poses = as_poses(truth, "truth")
-        if len(poses) != len(found.steps):
-            raise InputError(f"truth: expected {len(found.steps)} poses, one for each frame, got {len(poses)}")
-        true = np.array([inverse(poses[0]) @ pose for pose in poses])
-    write_page(path, page_of(found, true, name, thread_count(threads)))
+        if len(poses) != len(trajectory.steps):
+            raise InputError(f"truth: expected {len(trajectory.steps)} poses, one for each frame, got {len(poses)}")
+        relative_truth = np.array([inverse(poses[0]) @ pose for pose in poses])
+    write_page(path, trajectory_html(trajectory, relative_truth, name, thread_count(threads)))
 
 
-def page_of(found: Trajectory, truth: Floats | None, name: str, threads: int) -> str:
-    """The whole page as text."""
-    lost = [step for step in found.steps if not step.success]
-    seen = None
-    if found.map is not None and len(found.map) >= LEAST_POINTS:
-        seen = sample_of(found.map, "map", threads)
-    data = json.dumps(None if seen is None else _payload(seen, found, truth), allow_nan=False)
-    headline = "Every frame registered" if not lost else f"{len(lost):,} of {len(found.steps):,} not registered"
-    body = Template(part("trajectory.html")).substitute(
-        how=part("how.html"),
-        verdict=verdict(not lost, headline, _reason(found, lost)),
-        figures=figures(_figures(found, truth)),
-        no_map="hidden" if seen is None else "",
+def trajectory_html(trajectory: Trajectory, truth: Floats | None, name: str, threads: int) -> str:
+    """Return the HTML of the report; `truth` is relative to the first frame."""
+    failed = [step for step in trajectory.steps if not step.success]
+    map_cloud = None
+    if trajectory.map is not None and len(trajectory.map) >= MIN_POINTS:
+        map_cloud = describe_cloud(trajectory.map, "map", threads)
+    payload = None if map_cloud is None else _payload(map_cloud, trajectory, truth)
+    count = len(trajectory.steps)
+    headline = f"{len(failed):,} of {count:,} frames not registered" if failed else "Every frame registered"
+    body = Template(asset("trajectory.html")).substitute(
+        help=asset("viewer_help.html"),
+        verdict=verdict_banner(not failed, headline, _reason(trajectory, failed)),
+        figures=figure_cards([*_figures(trajectory), *_error_figures(trajectory, truth)]),
+        no_map="hidden" if map_cloud is None else "",
         no_truth="hidden" if truth is None else "",
-        picture="" if seen is None else _picture(seen, found),
-        charts="\n".join(_charts(found, truth)),
-        frames=_frames(found.steps),
-        # In a script element nothing may look like its end.
-        data=data.replace("<", "\\u003c"),
+        picture="" if map_cloud is None else _picture(map_cloud, trajectory),
+        charts="\n".join(_charts(trajectory, truth)),
+        frames=_frame_table(trajectory.steps),
+        data=json_script(json.dumps(payload, allow_nan=False)),
     )
-    return shell(name, escape(name), "sequence", body, part("report.css") + part("trajectory.css"), map(part, SCRIPTS))
+    styles, scripts = ("viewer.css", "trajectory.css"), ("viewer.js", "trajectory.js")
+    return page_from_body(name, escape(name), "sequence", body, styles, scripts)
 
 
-def _reason(found: Trajectory, lost: list[FrameResult]) -> str:
-    if not lost:
-        worst = min(found.steps, key=lambda step: step.confidence)
-        return f"least sure of {worst.name}: confidence {worst.confidence:.2f}"
-    return escape(
-        f"their poses are guesses, from the motion before them. The first is {lost[0].name}: {lost[0].reason}"
+def _reason(trajectory: Trajectory, failed: list[FrameResult]) -> str:
+    if not failed:
+        worst = min(trajectory.steps, key=lambda step: step.confidence)
+        return f"lowest confidence {worst.confidence:.2f}, of {worst.name}"
+    return (
+        "their poses are predicted by constant velocity from the frames before. "
+        f"The first is {failed[0].name}: {failed[0].reason}"
     )
 
 
-def _figures(found: Trajectory, truth: Floats | None) -> list[tuple[str, str, str]]:
-    """The figures that sum it up, each with what it means."""
-    seconds = np.array([step.seconds for step in found.steps])
-    way = float(np.linalg.norm(np.diff(found.poses[:, :3, 3], axis=0), axis=1).sum())
-    searched, renewed = (sum(getattr(step, name) for step in found.steps) for name in ("global_search", "keyframe"))
-    told = [
-        ("Frames", f"{len(found.steps):,}", f"{searched:,} by the full search; {renewed:,} went into the local map"),
-        ("Way", f"{way:.4g}", "in the unit of the data"),
-        ("Time", f"{np.median(seconds):.3f} s", f"a frame, the median; at most {seconds.max():.3f} s; without reading"),
+def _figures(trajectory: Trajectory) -> list[tuple[str, str, str]]:
+    """The key figures: name, value, explanation."""
+    steps = trajectory.steps
+    seconds = np.array([step.seconds for step in steps])
+    length = float(np.linalg.norm(np.diff(trajectory.poses[:, :3, 3], axis=0), axis=1).sum())
+    global_searches, keyframes = (sum(getattr(step, name) for step in steps) for name in ("global_search", "keyframe"))
+    return [
+        (
+            "Frames",
+            f"{len(steps):,}",
+            f"{global_searches:,} by global registration; {keyframes:,} keyframes in the local map",
+        ),
+        ("Trajectory length", f"{length:.4g}", "in the unit of the data"),
+        ("Time", f"{np.median(seconds):.3f} s", f"median of a frame; at most {seconds.max():.3f} s; without reading"),
     ]
-    if truth is None or len(found.steps) < 2:
-        return told
-    errors = asdict(sequence_errors(relative_transforms(found.poses), list(truth)))
-    for kind, label, note in (
-        ("rpe", "Relative pose error (RPE)", "of each step, the mean"),
-        ("ate", "Absolute trajectory error (ATE)", "of each frame, the mean"),
-        ("final", "Final error", "of the last frame"),
+
+
+def _error_figures(trajectory: Trajectory, truth: Floats | None) -> Iterator[tuple[str, str, str]]:
+    """RPE, ATE and the KITTI segment errors, where the ground truth is known."""
+    if truth is None or len(trajectory.steps) < 2:
+        return
+    errors = asdict(sequence_errors(relative_transforms(trajectory.poses), list(truth)))
+    for title, kind, note in (
+        ("RPE", "rpe", "relative pose error between consecutive frames, mean"),
+        ("ATE", "ate", "absolute trajectory error, mean over the frames"),
+        ("Final error", "final", "of the last frame's pose"),
     ):
-        degrees, distance = errors[f"{kind}_rotation"], errors[f"{kind}_translation"]
-        told.append((label, f"{degrees:.4f}°, {distance:.3g}", note))
-    segments = segment_errors(found.poses, truth)
+        yield title, f"{errors[f'{kind}_rotation']:.4f}°, {errors[f'{kind}_translation']:.3g}", note
+    segments = segment_errors(trajectory.poses, truth)
     if segments is not None:
-        between = f"over stretches of {segments.lengths[0]:.4g} to {segments.lengths[-1]:.4g}"
-        told.append(
-            (
-                "Drift",
-                f"{segments.translation_percent:.3f} %",
-                f"{between}; {segments.rotation_per_length:.5f}° for each unit of length",
-            )
-        )
-    return told
+        lengths = f"over segments of {segments.lengths[0]:.4g} to {segments.lengths[-1]:.4g}"
+        note = f"translation {lengths}; rotation {segments.rotation_per_length:.5f}° per unit of length"
+        yield "KITTI segment error", f"{segments.translation_percent:.3f} %", note
 
 
-def _charts(found: Trajectory, truth: Floats | None) -> Iterable[str]:
+def _charts(trajectory: Trajectory, truth: Floats | None) -> Iterator[str]:
     from graphreg.reports.charts import line_chart
 
-    steps = found.steps
+    steps = trajectory.steps
     number = np.array([step.number for step in steps])
-    ways = ({} if truth is None else {"truth": truth[:, :3, 3]}) | {"found": found.poses[:, :3, 3]}
+    tracks = ({} if truth is None else {"ground truth": truth[:, :3, 3]}) | {"estimate": trajectory.poses[:, :3, 3]}
     if len(steps) > 1:
-        lines = {name: (way[:, 0], way[:, 1]) for name, way in ways.items()}
-        drawn = line_chart(lines, "The way, from above", "x", "y", marked=False, equal=True)
-        yield chart(drawn, "In the frame of the first; a unit is as long in both directions.")
+        lines = {name: (track[:, 0], track[:, 1]) for name, track in tracks.items()}
+        svg = line_chart(lines, "Trajectory from above", "x", "y", marked=False, equal=True)
+        yield chart_figure(svg, "In the frame of the first scan; both axes have the same scale.")
     if truth is not None and len(steps) > 1:
-        off = np.linalg.norm(ways["found"] - ways["truth"], axis=1)
-        drawn = line_chart({"off": (number, off)}, "Error of the position", "frame", "unit of the data", marked=False)
-        yield chart(drawn, "How far each frame is off the truth.")
-    laid = [step for step in steps if step.target]
-    if laid:
-        told = {
+        error = np.linalg.norm(tracks["estimate"] - tracks["ground truth"], axis=1)
+        svg = line_chart({"error": (number, error)}, "Position error", "frame", "unit of the data", marked=False)
+        yield chart_figure(svg, "Distance of each frame's position to the ground truth.")
+    registered = [step for step in steps if step.target]
+    if registered:
+        series = {
             "confidence": (number, [step.confidence for step in steps]),
-            "overlap": (np.array([step.number for step in laid]), [step.overlap for step in laid]),
+            "overlap": (np.array([step.number for step in registered]), [step.overlap for step in registered]),
         }
-        drawn = line_chart(told, "Verdict", "frame", "", marked=False)
-        yield chart(drawn, "Of each frame; overlap is the share that lies on what it was laid on.")
-    drawn = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
-    yield chart(drawn, "For each frame, without reading it.")
+        svg = line_chart(series, "Confidence and overlap", "frame", "", marked=False)
+        yield chart_figure(svg, "Overlap is the share of a frame that overlaps the cloud it was registered to.")
+    svg = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
+    yield chart_figure(svg, "Of each frame, without reading it.")
 
 
-def _frames(steps: Iterable[FrameResult]) -> str:
-    rows = [
-        '<table id="frames"><caption>What became of each frame</caption>',
-        '<thead><tr><th scope="col">frame</th><th scope="col">verdict</th><th scope="col">confidence</th>'
-        '<th scope="col">laid on</th><th scope="col">seconds</th></tr></thead>',
-    ]
+def _frame_table(steps: Iterable[FrameResult]) -> str:
+    columns = ("frame", "verdict", "confidence", "registered to", "seconds")
+    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    rows = ['<table id="frames"><caption>Every frame</caption>', f"<thead><tr>{head}</tr></thead>"]
     for step in steps:
-        laid = f"{step.target}{', by the full search' if step.global_search else ''}"
-        cells = (step.reason, f"{step.confidence:.2f}", laid, f"{step.seconds:.3f}")
-        rows.append(
-            f'<tr class="{"good" if step.success else "bad"}"><th scope="row">{escape(step.name)}</th>'
-            + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-            + "</tr>"
-        )
-    return scrolling("wide-table", "\n".join([*rows, "</table>"]), "What became of each frame")
+        target = f"{step.target}{', by global registration' if step.global_search else ''}"
+        cells = (step.reason, f"{step.confidence:.2f}", target, f"{step.seconds:.3f}")
+        data = "".join(f"<td>{escape(text)}</td>" for text in cells)
+        kind = "good" if step.success else "bad"
+        rows.append(f'<tr class="{kind}"><th scope="row">{escape(step.name)}</th>{data}</tr>')
+    return scroll_region("wide-table", "\n".join([*rows, "</table>"]), "Every frame")
 
 
-def _chain(found: Trajectory, truth: Floats | None, radius: float) -> tuple[Floats, Any]:
-    """(N, 3): dots along the way, and along the true one; and what each stands for."""
-    ways = [(found.poses[:, :3, 3], np.where([step.success for step in found.steps], FOUND, GUESSED))]
+def _trajectory_dots(trajectory: Trajectory, truth: Floats | None, radius: float) -> tuple[Floats, NDArray[np.uint8]]:
+    """(N, 3) evenly spaced dots along the estimated trajectory and the ground truth, and the kind of each."""
+    estimated = np.where([step.success for step in trajectory.steps], REGISTERED, PREDICTED)
+    tracks = [(trajectory.poses[:, :3, 3], estimated)]
     if truth is not None:
-        ways.append((truth[:, :3, 3], np.full(len(truth), TRUE)))
+        tracks.append((truth[:, :3, 3], np.full(len(truth), GROUND_TRUTH)))
     dots, kinds = [], []
-    for places, kind in ways:
-        way = np.concatenate([[0.0], np.linalg.norm(np.diff(places, axis=0), axis=1).cumsum()])
-        count = int(np.clip(way[-1] / radius * DOTS_TO_RADIUS, len(places), MOST_DOTS))
-        at = np.linspace(0, way[-1], count)
-        dots.append(np.column_stack([np.interp(at, way, places[:, axis]) for axis in range(3)]))
-        # A dot has the kind of the frame that the way leads to.
-        kinds.append(kind[np.minimum(np.searchsorted(way, at), len(places) - 1)])
+    for positions, kind in tracks:
+        length = np.concatenate([[0.0], np.linalg.norm(np.diff(positions, axis=0), axis=1).cumsum()])
+        count = int(np.clip(length[-1] / radius * DOTS_PER_RADIUS, len(positions), MAX_DOTS))
+        at = np.linspace(0, length[-1], count)
+        dots.append(np.column_stack([np.interp(at, length, positions[:, axis]) for axis in range(3)]))
+        # A dot has the kind of the next frame.
+        kinds.append(kind[np.minimum(np.searchsorted(length, at), len(positions) - 1)])
     return np.concatenate(dots), np.concatenate(kinds).astype(np.uint8)
 
 
-def _payload(seen: Sample, found: Trajectory, truth: Floats | None) -> dict[str, Any]:
-    """What the viewer draws: the chain of the way and the map, both about the middle of the map, in its radii."""
-    from graphreg.reports.pictures import colour_map
-
-    dots, kinds = _chain(found, truth, seen.radius)
-    view = standpoint(seen)
-    heights = (seen.points - seen.centre) @ _upward(view)
-    clouds = []
-    for points, spacing, shades, surface, near in (
-        (dots, seen.radius / DOTS_TO_RADIUS, kinds, len(dots), len(dots)),
-        (seen.points, seen.spacing, levels(heights, *np.quantile(heights, (LOWEST, HIGHEST))), seen.on_surface,
-         seen.near_surface),
-    ):  # fmt: skip
-        low, step, places = quantised((points - seen.centre) / seen.radius)
-        clouds.append(
-            {
-                "points": len(points), "on_surface": surface, "near_surface": near, "radius": 1.0,
-                "spacing": spacing / seen.radius, "low": low.tolist(), "step": step.tolist(),
-                "places": encoded(places), "shades": encoded(shades),
-            }
-        )  # fmt: skip
-    palette = np.round(255 * colour_map(np.linspace(0, 1, LEVELS), 0, 1)).astype(np.uint8)
-    return {"clouds": clouds, "view": view.ravel().tolist(), "palette": encoded(palette)}
+def _payload(map_cloud: DisplayCloud, trajectory: Trajectory, truth: Floats | None) -> dict[str, Any]:
+    """The data of the viewer: trajectory and map relative to the centre of the map, in units of its radius."""
+    dots, kinds = _trajectory_dots(trajectory, truth, map_cloud.radius)
+    view = default_view(map_cloud)
+    heights = (map_cloud.points - map_cloud.centre) @ _vertical_axis(view)
+    height_levels = levels(heights, *np.quantile(heights, (LOWEST, HIGHEST)))
+    track, surface = (
+        cloud_entry((points - map_cloud.centre) / map_cloud.radius, 1.0, spacing)
+        for points, spacing in ((dots, 1 / DOTS_PER_RADIUS), (map_cloud.points, map_cloud.spacing / map_cloud.radius))
+    )
+    track |= {"inliers": len(dots), "near_surface": len(dots), "levels": encoded(kinds)}
+    surface |= {
+        "inliers": map_cloud.inlier_count,
+        "near_surface": map_cloud.near_surface_count,
+        "levels": encoded(height_levels),
+    }
+    return {"clouds": [track, surface], "view": view.ravel().tolist(), "palette": palette()}
 
 
-def _upward(view: Floats) -> Floats:
-    """The axis of the first frame along which the map is flat: it is looked at across its flat side."""
+def _vertical_axis(view: Floats) -> Floats:
+    """The coordinate axis closest to the direction towards the viewer, who looks at the flat side of the map."""
     main = np.argmax(np.abs(view[2]))
     axis = np.zeros(3)
     axis[main] = np.sign(view[2, main])
     return axis
 
 
-def _picture(seen: Sample, found: Trajectory) -> str:
-    """Where scripts are off: the way on the map."""
-    from graphreg.reports.pictures import GREY, ORANGE, Camera, png, render
+def _picture(map_cloud: DisplayCloud, trajectory: Trajectory) -> str:
+    """A still picture of the trajectory on the map, for browsers without scripts."""
+    from graphreg.reports.pictures import GREY, ORANGE, png, render
+    from graphreg.reports.previews import FRONT, picture_axes
 
-    right, up, viewer = standpoint(seen)
-    turn = np.stack([right, -viewer, up])
-    dots, _ = _chain(found, None, seen.radius)
-    both = [((points - seen.centre) / seen.radius @ turn.T, colour)
-            for points, colour in ((seen.points[: seen.on_surface], GREY), (dots, ORANGE))]  # fmt: skip
-    image = render(both, Camera(azimuth=0, elevation=0), PICTURE)
-    return embedded(png(image))
+    axes = picture_axes(map_cloud)
+    dots, _ = _trajectory_dots(trajectory, None, map_cloud.radius)
+    layers = ((map_cloud.points[: map_cloud.inlier_count], GREY), (dots, ORANGE))
+    scene = [((points - map_cloud.centre) / map_cloud.radius @ axes.T, colour) for points, colour in layers]
+    return data_uri(png(render(scene, FRONT, PICTURE)))

@@ -1,27 +1,28 @@
 "use strict";
 
-/* Many scans at once: each has a pose before and a pose after, and a colour of its own. */
+/* The multiway page: each scan has a pose before and after registration, and a colour of its own. */
 
-/** A panel about the middle of all scans, which fit into a ball of radius 1. */
-function wholeView(box, clouds, poses, camera, ratio, dots) {
-  const reach = halfOf(box), perUnit = reach * camera.zoom;
+/** One panel of all scans, which fit into a sphere of radius 1 about the origin. */
+function sceneView(box, clouds, poses, camera, ratio, pointScale) {
+  const extent = halfExtent(box), perUnit = extent * camera.zoom;
   const views = clouds.map((cloud, i) => {
-    const dot = Math.min(Math.max(1.6 * cloud.spacing * perUnit, 1.4 * ratio), 14 * ratio) * dots;
-    return { matrix: toPixels(cloud, poses[i], { middle: [0, 0, 0], radius: 1 }, camera, reach), dot, speck: dot };
+    const size = pointSize(cloud, perUnit, ratio) * pointScale;
+    const matrix = toPixels(cloud, poses[i], { centre: [0, 0, 0], radius: 1 }, camera, extent);
+    return { matrix, size, outlierSize: size };
   });
-  return { box, deep: DEEP * perUnit, views };
+  return { box, depthRange: DEPTH_RANGE * perUnit, views };
 }
 
-/** As the viewer of two scans; poses are lists, one for each panel. */
-class ManyViewer extends Viewer {
+/** A viewer of any number of scans; `ends` are lists of poses, one list for each panel. */
+class MultiwayViewer extends Viewer {
   home() {
-    this.camera = { turn: this.view, zoom: 0.95, pan: [0, 0] };
-    this.touched = false;
+    this.camera = { rotation: this.view, zoom: 0.95, pan: [0, 0] };
+    this.moved = false;
     this.redraw();
   }
 
   panelView(number, box, ratio) {
-    return wholeView(box, this.clouds, this.ends[number], this.camera, ratio, this.dots);
+    return sceneView(box, this.clouds, this.ends[number], this.camera, ratio, this.pointScale);
   }
 }
 
@@ -29,23 +30,23 @@ class ManyViewer extends Viewer {
   const data = JSON.parse(element("data").textContent);
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
-    onSurface: cloud.points,
+    inliers: cloud.points,
     nearSurface: cloud.points,
-    places: new Uint16Array(bytes(cloud.places).buffer),
+    positions: new Uint16Array(bytes(cloud.positions).buffer),
   }));
-  const viewer = new ManyViewer(element("clouds"), clouds, data.view, [data.before, data.after]);
+  const viewer = new MultiwayViewer(element("clouds"), clouds, data.view, [data.before, data.after]);
   viewer.shown.clouds = clouds.map(() => true);
 
   function recolour() {
-    const paints = clouds.map((cloud) => {
+    const colouring = clouds.map((cloud) => {
       const colours = new Uint8Array(1024).fill(255);
       colours.set(cloud.colour, 0);
       return { levels: new Uint8Array(cloud.points), colours };
     });
-    viewer.colour(paints, themed("--stage"));
+    viewer.colour(colouring, themed("--stage"));
   }
 
-  tieControls(viewer);
-  document.addEventListener("dressed", recolour);
+  connectControls(viewer);
+  document.addEventListener("themechange", recolour);
   recolour();
 })();

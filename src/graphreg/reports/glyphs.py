@@ -1,9 +1,8 @@
-"""A small alphabet of pen strokes, for captions in pictures.
+"""A stroke font for captions in pictures.
 
-A letter is strokes separated by "|"; a stroke is points "xy" on a grid with the baseline at y = 2, small
-letters
-up to 6, capitals up to 8, tails down to 0. A stroke that begins with "~" is a smooth curve through its
-points.
+A glyph is a list of strokes separated by "|". A stroke is a list of points "xy" on a grid with the baseline at y = 2,
+the x-height at 6, capitals up to 8 and descenders down to 0. A stroke that begins with "~" is a smooth curve through
+its points, any other one is a polyline.
 """
 
 from __future__ import annotations
@@ -42,53 +41,79 @@ STROKES = {
     "/": "02 38", "<": "47 05 43", ">": "07 45 03", "_": "01 41", "'": "08 07",
     "→": "05 55|37 55 33",
 }  # fmt: skip
-WORD_GAP = 3
+# Width of a space, and of a character that the font lacks, in grid units.
+SPACE_WIDTH = 3
+# Grid units between two glyphs.
+GLYPH_GAP = 2
+# Dots for each segment between two points of a stroke.
+DOTS_PER_SEGMENT = 24
+# Height of a capital, radius of the pen, and vertical middle of a line of text, in grid units.
+CAPITAL_HEIGHT, PEN_RADIUS, MIDDLE = 6, 0.42, 5
 
 
 def draw_text(image: NDArray[np.uint8], text: str, height: int, ink: ArrayLike) -> None:
-    """Write `text` centred into `image`, in place; `height` is that of a capital, in pixels.
+    """Write text into the centre of an image, in place.
 
-    Text too wide for the image is drawn smaller. A character that the alphabet lacks leaves a gap.
+    Text too wide for the image is written smaller. A character that the font lacks leaves a gap.
+
+    Parameters
+    ----------
+    image : (H, W, 3) uint8 ndarray
+        Changed in place.
+    text : str
+    height : int
+        Height of a capital in pixels.
+    ink : (3,) array_like
+        Red, green and blue from 0 to 1.
     """
-    dots, width = pen_path(text)
+    dots, width = stroke_dots(text)
     if not len(dots):
         return
-    scale = min(height / 6, 0.96 * image.shape[1] / (width + 2))
-    dots = (dots - [width / 2, 5]) * scale * [1, -1] + [image.shape[1] / 2, image.shape[0] / 2]
+    scale = min(height / CAPITAL_HEIGHT, 0.96 * image.shape[1] / (width + 2))
+    dots = (dots - [width / 2, MIDDLE]) * scale * [1, -1] + [image.shape[1] / 2, image.shape[0] / 2]
     rows, columns = np.mgrid[: image.shape[0], : image.shape[1]]
     pixels = np.stack([columns.ravel(), rows.ravel()], axis=1) + 0.5
-    pen = 0.42 * scale
-    away = cKDTree(dots).query(pixels, distance_upper_bound=pen + 1)[0]
-    cover = np.clip(pen + 0.5 - away, 0, 1).reshape(image.shape[:2])[..., None]
+    pen = PEN_RADIUS * scale
+    distance = cKDTree(dots).query(pixels, distance_upper_bound=pen + 1)[0]
+    cover = np.clip(pen + 0.5 - distance, 0, 1).reshape(image.shape[:2])[..., None]
     image[:] = np.round(image * (1 - cover) + 255 * np.asarray(ink, float) * cover).astype(np.uint8)
 
 
-def pen_path(text: str) -> tuple[Floats, float]:
-    """Closely spaced dots along all strokes, and the width of the line, in grid units."""
-    pieces: list[Floats] = []
-    at = 0.0
-    for letter in text:
-        if letter not in STROKES:
-            at += WORD_GAP
+def stroke_dots(text: str) -> tuple[Floats, float]:
+    """Place closely spaced dots along all strokes of a text.
+
+    Returns
+    -------
+    dots : (N, 2) ndarray
+        x to the right and y upwards, in grid units.
+    width : float
+        Width of the text in grid units.
+    """
+    dots: list[Floats] = []
+    left = 0.0
+    for character in text:
+        if character not in STROKES:
+            left += SPACE_WIDTH
             continue
-        strokes = STROKES[letter].split("|")
-        for stroke in strokes:
-            knots = np.array([[at + int(knot[0]), int(knot[1])] for knot in stroke.lstrip("~").split()])
-            pieces.append(_dots(knots, smooth=stroke.startswith("~")))
-        at += max(int(knot[0]) for stroke in strokes for knot in stroke.lstrip("~").split()) + 2
-    return (np.concatenate(pieces) if pieces else np.empty((0, 2))), max(at - 2, 0.0)
+        strokes = [
+            (stroke.startswith("~"), np.array([[int(point[0]), int(point[1])] for point in stroke.lstrip("~").split()]))
+            for stroke in STROKES[character].split("|")
+        ]
+        dots += [_dots_along(points + np.array([left, 0.0]), smooth) for smooth, points in strokes]
+        left += max(points[:, 0].max() for _, points in strokes) + GLYPH_GAP
+    return (np.concatenate(dots) if dots else np.empty((0, 2))), max(left - GLYPH_GAP, 0.0)
 
 
-def _dots(knots: Floats, smooth: bool) -> Floats:
-    share = np.linspace(0, len(knots) - 1, 24 * (len(knots) - 1) + 1)
-    k = np.minimum(share.astype(int), len(knots) - 2)
-    t = (share - k)[:, None]
+def _dots_along(points: Floats, smooth: bool) -> Floats:
+    at = np.linspace(0, len(points) - 1, DOTS_PER_SEGMENT * (len(points) - 1) + 1)
+    k = np.minimum(at.astype(int), len(points) - 2)
+    t = (at - k)[:, None]
     if not smooth:
-        return np.asarray(knots[k] * (1 - t) + knots[k + 1] * t)
-    # Catmull-Rom; a closed stroke goes on smoothly through its first point.
-    closed = np.array_equal(knots[0], knots[-1])
-    before, after = (knots[-2], knots[1]) if closed else (knots[0], knots[-1])
-    p = np.vstack([before, knots, after])
+        return np.asarray(points[k] * (1 - t) + points[k + 1] * t)
+    # Catmull-Rom spline; a closed stroke is smooth at its first point as well.
+    closed = np.array_equal(points[0], points[-1])
+    before, after = (points[-2], points[1]) if closed else (points[0], points[-1])
+    p = np.vstack([before, points, after])
     a, b, c, d = p[k], p[k + 1], p[k + 2], p[k + 3]
     curve = 2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * (b - c) + d - a) * t**3
     return np.asarray(curve / 2)

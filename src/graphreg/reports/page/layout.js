@@ -1,22 +1,22 @@
 "use strict";
 
-/* What every page can do: light and dark, tables that are sorted by a column, and all that is folded on paper too. */
+/* Scripts of every page: light and dark, sortable tables, and folded sections in print. */
 
 (() => {
-  /* Light and dark; what draws with colours of its own hears of it by "dressed" */
+  /* Light and dark; scripts that draw in colours of the theme listen to "themechange" */
 
   const theme = document.getElementById("theme"), root = document.documentElement;
   const preferred = matchMedia("(prefers-color-scheme: dark)");
-  function dress(name) {
+  function setTheme(name) {
     root.dataset.theme = name;
     theme.setAttribute("aria-pressed", String(name === "dark"));
-    document.dispatchEvent(new Event("dressed"));
+    document.dispatchEvent(new Event("themechange"));
   }
-  theme.addEventListener("click", () => dress(root.dataset.theme === "dark" ? "light" : "dark"));
-  preferred.addEventListener("change", () => dress(preferred.matches ? "dark" : "light"));
-  dress(root.dataset.theme);
+  theme.addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
+  preferred.addEventListener("change", () => setTheme(preferred.matches ? "dark" : "light"));
+  setTheme(root.dataset.theme);
 
-  /* Tables: columns of numbers by these, others by the alphabet; what is missing comes last */
+  /* Sortable tables: columns of numbers numerically, others alphabetically, missing values last */
 
   const MISSING = "-";
 
@@ -45,7 +45,7 @@
     });
   }
 
-  /* On paper nobody can unfold anything */
+  /* Folded sections are open in print */
 
   let folded = [];
   addEventListener("beforeprint", () => {

@@ -1,18 +1,17 @@
 "use strict";
 
-/* The page: reads what is embedded, and ties the controls to the viewer. */
+/* The registration page: reads the embedded data and connects the controls to the viewer. */
 
 (() => {
   const data = JSON.parse(element("data").textContent);
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
-    onSurface: cloud.on_surface,
     nearSurface: cloud.near_surface,
-    places: new Uint16Array(bytes(cloud.places).buffer),
+    positions: new Uint16Array(bytes(cloud.positions).buffer),
     levels: {
-      ...Object.fromEntries(Object.entries(cloud.values).map(([name, text]) => [name, bytes(text)])),
+      ...Object.fromEntries(Object.entries(cloud.levels).map(([name, text]) => [name, bytes(text)])),
       scans: new Uint8Array(cloud.points),
-      outliers: new Uint8Array(cloud.points).fill(1, cloud.on_surface),
+      outliers: new Uint8Array(cloud.points).fill(1, cloud.inliers),
     },
   }));
   const palette = bytes(data.palette);
@@ -22,18 +21,18 @@
   /* Colours */
 
   const LEGENDS = {
-    residual: "distance to the other scan, after",
+    residual: "distance to the other scan after registration",
     intensity: "response intensity I, logarithmic",
-    variation: "variation of the surface, logarithmic",
-    outliers: "outliers by the X84 rule are red",
+    variation: "local variation of the surface, logarithmic",
+    outliers: "red: outliers by the X84 rule",
   };
 
-  /** What colour each of 256 levels has, as red, green, blue, alpha. */
+  /** The colours of the 256 levels, as red, green, blue, alpha. */
   function coloursOf(mode, cloud) {
     const colours = new Uint8Array(1024).fill(255);
     const set = (level, rgb) => colours.set(rgb, 4 * level);
     if (mode === "scans") set(0, themed(cloud ? "--target" : "--source"));
-    else if (mode === "outliers") ["--unknown", "--stray"].forEach((name, level) => set(level, themed(name)));
+    else if (mode === "outliers") ["--unknown", "--outlier"].forEach((name, level) => set(level, themed(name)));
     else {
       for (let level = 0; level < 255; level++) set(level, palette.subarray(3 * level, 3 * level + 3));
       set(255, themed("--unknown"));
@@ -43,8 +42,8 @@
 
   function recolour() {
     const mode = document.querySelector("[name=colour]:checked").value;
-    const paints = clouds.map((cloud, i) => ({ levels: cloud.levels[mode], colours: coloursOf(mode, i) }));
-    viewer.colour(paints, themed("--stage"));
+    const colouring = clouds.map((cloud, i) => ({ levels: cloud.levels[mode], colours: coloursOf(mode, i) }));
+    viewer.colour(colouring, themed("--stage"));
     const ends = data.legends[mode];
     element("legend").hidden = mode === "scans";
     element("legend-title").textContent = LEGENDS[mode] ?? "";
@@ -58,16 +57,16 @@
   }
 
   element("colours").addEventListener("change", recolour);
-  tieControls(viewer, (value, checked) => {
+  connectControls(viewer, (value, checked) => {
     if (value === "outliers") viewer.shown.outliers = checked;
     else viewer.shown.clouds[value === "source" ? 0 : 1] = checked;
   });
 
-  /* The motion: between two frames the source goes evenly */
+  /* Playback of the iterations; between two frames the pose is interpolated */
 
-  const slider = element("moment");
-  const between = Math.max(1, Math.round(120 / last));
-  slider.max = last * between;
+  const slider = element("iteration");
+  const subframes = Math.max(1, Math.round(120 / last));
+  slider.max = last * subframes;
   slider.value = slider.max;
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const short = (number) => Number(number.toPrecision(3)).toString();
@@ -76,30 +75,30 @@
     panel.textContent = name;
     if (!shortened) return;
     const note = document.createElement("small");
-    note.textContent = "drawn nearer than they are";
+    note.textContent = "displayed closer together than they are";
     panel.append(note);
   }
 
   function show() {
-    const at = slider.value / between, index = Math.min(Math.floor(at), last - 1), share = at - index;
+    const at = slider.value / subframes, index = Math.min(Math.floor(at), last - 1), share = at - index;
     const from = frames[index], to = frames[index + 1], nearest = share < 0.5 ? from : to;
-    viewer.place(poseBetween(from, to, share));
+    viewer.setPose(interpolatePose(from, to, share));
     const name = capital(nearest.name);
     label(element("after"), name, nearest.shortened);
-    const left = nearest === frames[last]
-      ? "where it was laid"
-      : `${short(nearest.degrees)}° and ${short(nearest.distance)} to go`;
-    element("where").value = `${name}: ${left}`;
-    slider.setAttribute("aria-valuetext", `${name}, ${left}`);
-    cursors(from.step + share * (to.step - from.step));
+    const remaining = nearest === frames[last]
+      ? "final pose"
+      : `${short(nearest.degrees)}° and ${short(nearest.distance)} from the final pose`;
+    element("progress").value = `${name}: ${remaining}`;
+    slider.setAttribute("aria-valuetext", `${name}, ${remaining}`);
+    moveCursors(from.iteration + share * (to.iteration - from.iteration));
   }
 
-  /** A line in each chart over the iterations, where the motion is. */
-  function cursors(step) {
-    for (const chart of document.querySelectorAll(".over-steps")) {
+  /** Mark the iteration in each chart over the iterations. */
+  function moveCursors(iteration) {
+    for (const chart of document.querySelectorAll(".over-iterations")) {
       const { points } = chart.querySelector("polyline"), frame = chart.querySelector(".frame");
       const { first, last: end } = chart.dataset;
-      const share = (step - first) / (end - first);
+      const share = (iteration - first) / (end - first);
       const x = points[0].x + share * (points[points.length - 1].x - points[0].x);
       let line = chart.querySelector(".cursor");
       if (!line) {
@@ -120,18 +119,18 @@
     cancelAnimationFrame(playing);
     playing = null;
     play.firstElementChild.textContent = "▶";
-    play.setAttribute("aria-label", "Play the motion");
+    play.setAttribute("aria-label", "Play the iterations");
   }
 
   function start() {
-    const whole = Number(slider.max);
-    const begun = performance.now(), from = Number(slider.value) < whole ? Number(slider.value) : 0;
+    const end = Number(slider.max);
+    const begun = performance.now(), from = Number(slider.value) < end ? Number(slider.value) : 0;
     play.firstElementChild.textContent = "❚❚";
-    play.setAttribute("aria-label", "Pause the motion");
+    play.setAttribute("aria-label", "Pause the iterations");
     const step = (now) => {
-      slider.value = Math.min(whole, from + ((now - begun) / 1000 / SECONDS) * whole);
+      slider.value = Math.min(end, from + ((now - begun) / 1000 / SECONDS) * end);
       show();
-      if (Number(slider.value) < whole) playing = requestAnimationFrame(step);
+      if (Number(slider.value) < end) playing = requestAnimationFrame(step);
       else stop();
     };
     playing = requestAnimationFrame(step);
@@ -145,7 +144,7 @@
 
   /* The matrix */
 
-  function copyByHand(text) {
+  function copyBySelection(text) {
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
@@ -157,12 +156,12 @@
 
   element("copy").addEventListener("click", async () => {
     const text = element("matrix").textContent;
-    const done = await navigator.clipboard?.writeText(text).then(() => true, () => false) || copyByHand(text);
-    element("copied").textContent = done ? "copied" : "select the matrix and copy it by hand";
+    const done = await navigator.clipboard?.writeText(text).then(() => true, () => false) || copyBySelection(text);
+    element("copied").textContent = done ? "copied" : "select the matrix and copy it";
   });
 
   label(element("before"), "Before", frames[0].shortened);
-  document.addEventListener("dressed", recolour);
+  document.addEventListener("themechange", recolour);
   recolour();
   show();
 })();
