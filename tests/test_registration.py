@@ -1,4 +1,4 @@
-"""register(): the laws of the answer, the result object, and what is refused."""
+"""register(): laws of the transform, the result, and what is refused."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def found(body: np.ndarray, request: pytest.FixtureRequest) -> graphreg.Result:
     return graphreg.register(transform(inverse(TURNED), body), body, method=request.param)
 
 
-def test_the_engine_is_what_register_uses(body: np.ndarray) -> None:
+def test_the_default_method_is_our_own(body: np.ndarray) -> None:
     assert graphreg.register(body, body).method == "graphreg"
     assert list(graphreg.methods())[:3] == ["graphreg", "graphreg-paper", "pipl"]
 
 
-def test_a_turned_copy_is_laid_back(body: np.ndarray, found: graphreg.Result) -> None:
+def test_a_moved_copy_is_registered(body: np.ndarray, found: graphreg.Result) -> None:
     size = np.ptp(body, axis=0).max()
     assert found.success
     assert found.reason.startswith("registered: ")
@@ -47,7 +47,7 @@ def test_a_turned_copy_is_laid_back(body: np.ndarray, found: graphreg.Result) ->
     assert found.inlier_rmse < found.settings["voxel"]
 
 
-def test_the_answer_is_a_rigid_motion(found: graphreg.Result) -> None:
+def test_the_transformation_is_rigid(found: graphreg.Result) -> None:
     for motion in (found.transformation, *(step.transformation for step in found.history)):
         rotation = motion[:3, :3]
         assert abs(np.linalg.det(rotation) - 1) < 1e-12
@@ -63,7 +63,7 @@ def test_the_same_bits_again_and_for_any_number_of_threads(body: np.ndarray, fou
         assert (again.confidence, again.overlap) == (found.confidence, found.overlap)
 
 
-def test_another_seed_draws_another_sample(body: np.ndarray) -> None:
+def test_another_seed_takes_another_sample(body: np.ndarray) -> None:
     source = transform(inverse(TURNED), body)
     for settings in ({"method": "graphreg-paper"}, {"points": 3000}):
         motions = [graphreg.register(source, body, seed=seed, **settings).transformation for seed in (0, 1)]
@@ -71,7 +71,7 @@ def test_another_seed_draws_another_sample(body: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("name", ["hare", "casting"])
-def test_moving_both_moves_the_published_answer_with_them(name: str) -> None:
+def test_moving_both_clouds_moves_the_published_pose_with_them(name: str) -> None:
     scans = synthetic.pair(name, 20.0, points=6000)
     along = random_transform(5, 1.0)
     moved = transform(along, scans.source), transform(along, scans.target)
@@ -82,8 +82,8 @@ def test_moving_both_moves_the_published_answer_with_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["graphreg", "graphreg-paper"])
-def test_far_from_the_origin_it_works_as_well(body: np.ndarray, method: str) -> None:
-    """There coordinates are rounded by more, so that points change their cells: as far as another draw is apart."""
+def test_registration_works_far_from_the_origin(body: np.ndarray, method: str) -> None:
+    """There coordinates are rounded more, so that points change voxels: poses differ as for another sample."""
     along = random_transform(5, 1e6)
     source = transform(inverse(TURNED), body)
     moved = graphreg.register(transform(along, source), transform(along, body), method=method)
@@ -92,12 +92,12 @@ def test_far_from_the_origin_it_works_as_well(body: np.ndarray, method: str) -> 
     assert rmsd(back, TURNED, source) < 0.01 * np.ptp(body, axis=0).max()
 
 
-def test_the_history_tells_every_iteration(found: graphreg.Result) -> None:
+def test_the_history_has_every_iteration(found: graphreg.Result) -> None:
     assert [step.number for step in found.history] == list(range(1, len(found.history) + 1))
     assert np.array_equal(found.history[-1].transformation, found.transformation)
 
 
-def test_the_history_of_the_published_method_tells_its_temperature(body: np.ndarray) -> None:
+def test_the_history_of_the_published_method_has_its_temperature(body: np.ndarray) -> None:
     history = graphreg.register(transform(inverse(TURNED), body), body, method="graphreg-paper").history
     assert len(history) == 100
     ratios = [b.temperature / a.temperature for a, b in pairwise(history)]
@@ -105,7 +105,7 @@ def test_the_history_of_the_published_method_tells_its_temperature(body: np.ndar
 
 
 @pytest.mark.parametrize(("method", "last"), [("graphreg", 1), ("graphreg-paper", 7)])
-def test_a_callback_can_stop_it(body: np.ndarray, method: str, last: int) -> None:
+def test_a_callback_can_stop_the_registration(body: np.ndarray, method: str, last: int) -> None:
     seen: list[Iteration] = []
 
     def watch(now: Iteration) -> bool:
@@ -119,7 +119,7 @@ def test_a_callback_can_stop_it(body: np.ndarray, method: str, last: int) -> Non
 
 @pytest.mark.parametrize("method", ["graphreg", "graphreg-paper", "pipl"])
 @pytest.mark.parametrize("turn", [0.0, 0.3])
-def test_a_grid_without_features_ends_in_an_answer(method: str, turn: float) -> None:
+def test_a_grid_without_features_gives_a_result(method: str, turn: float) -> None:
     plane = np.stack(np.meshgrid(np.arange(40.0), np.arange(40.0), [0.0]), axis=-1).reshape(-1, 3)
     turned = transform(pose(rotation_from_vector([turn, 0.1, turn]), np.zeros(3)), plane)
     result = graphreg.register(plane, turned, method=method)
@@ -128,7 +128,7 @@ def test_a_grid_without_features_ends_in_an_answer(method: str, turn: float) -> 
 
 
 @pytest.mark.parametrize("method", ["graphreg", "graphreg-paper"])
-def test_what_a_callback_raises_goes_through(body: np.ndarray, method: str) -> None:
+def test_exceptions_of_a_callback_propagate(body: np.ndarray, method: str) -> None:
     def stop(_: Iteration) -> None:
         raise KeyboardInterrupt
 
@@ -136,7 +136,7 @@ def test_what_a_callback_raises_goes_through(body: np.ndarray, method: str) -> N
         graphreg.register(body, body, method=method, callback=stop)
 
 
-def test_init_is_where_the_published_method_starts(body: np.ndarray) -> None:
+def test_the_published_method_starts_at_the_initial_pose(body: np.ndarray) -> None:
     far = pose(rotation_from_vector([0, 0, np.radians(150)]), [0.5, 0.1, 0.0])
     source = transform(inverse(far), body)
     begun = graphreg.register(source, body, method="graphreg-paper", init=far)
@@ -151,7 +151,7 @@ def test_pipl_cools_until_epsilon(body: np.ndarray) -> None:
     assert result.success
 
 
-def test_results_travel(found: graphreg.Result) -> None:
+def test_results_survive_json_and_pickle(found: graphreg.Result) -> None:
     for again in (pickle.loads(pickle.dumps(found)), graphreg.Result.from_json(found.to_json())):
         assert again.to_json() == found.to_json()
         assert np.array_equal(again.transformation, found.transformation)
@@ -166,7 +166,7 @@ def test_rows_that_are_not_finite_are_counted(body: np.ndarray) -> None:
     assert result.success
 
 
-def test_different_bodies_are_not_registered(body: np.ndarray) -> None:
+def test_different_objects_are_not_registered(body: np.ndarray) -> None:
     other = synthetic.scan("casting", points=6000).points
     result = graphreg.register(other, body)
     assert not result.success
@@ -200,7 +200,7 @@ def test_different_bodies_are_not_registered(body: np.ndarray) -> None:
         ({"weights": np.ones(3), "method": "pipl"}, "weights: no setting of pipl"),
     ],
 )
-def test_what_cannot_be_used(body: np.ndarray, settings: dict[str, object], told: str) -> None:
+def test_unusable_arguments_are_refused(body: np.ndarray, settings: dict[str, object], told: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{told}"):
         graphreg.register(body, body, **settings)
 
@@ -212,7 +212,7 @@ def test_a_circle_is_no_surface(body: np.ndarray) -> None:
         assert not found.success
 
 
-def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
+def test_unusable_clouds_are_refused(body: np.ndarray) -> None:
     with pytest.raises(graphreg.InputError, match="^source: has 5 finite points"):
         graphreg.register(body[:5], body)
     with pytest.raises(graphreg.InputError, match="^target: expected shape"):
@@ -226,13 +226,13 @@ def test_clouds_that_cannot_be_used(body: np.ndarray) -> None:
         graphreg.register(LINE, np.zeros((50, 3)), method="graphreg-paper")
 
 
-def test_a_prepared_cloud_stands_for_the_cloud() -> None:
+def test_a_preprocessed_cloud_stands_for_the_cloud() -> None:
     pair = small_pair("hare")
     plain = graphreg.register(pair.source, pair.target)
     source = graphreg.prepare(np.vstack([pair.source, [[np.nan] * 3]]))
     target = graphreg.prepare(pair.target)
     one = graphreg.register(source, pair.target)
-    # With the target as it is, cells are those of the plain pair.
+    # With a raw target, voxel sizes are those of the raw pair.
     assert one.transformation.tobytes() == plain.transformation.tobytes()
     assert one.dropped == (1, 0)
     both = graphreg.register(source, target)
@@ -244,13 +244,13 @@ def test_a_prepared_cloud_stands_for_the_cloud() -> None:
     assert rmsd(level.transformation, both.transformation, pair.source) < 0.005 * np.ptp(pair.source)
 
 
-def test_to_other_methods_a_prepared_cloud_is_its_points(body: np.ndarray) -> None:
+def test_to_other_methods_a_preprocessed_cloud_is_its_points(body: np.ndarray) -> None:
     moved = transform(inverse(TURNED), body)
     found = graphreg.register(graphreg.prepare(moved), graphreg.prepare(body), method="icp-kn")
     assert angular_error(found.transformation, TURNED) < 0.1
 
 
-def test_fewer_points_are_looked_at_and_weights_belong_to_prepare(body: np.ndarray) -> None:
+def test_fewer_points_are_sampled_and_weights_belong_to_prepare(body: np.ndarray) -> None:
     assert len(graphreg.prepare(body, points=1000)) == 1000
     weighted = graphreg.prepare(body, weights=np.arange(1.0, len(body) + 1))
     assert weighted.weights is not None

@@ -1,4 +1,4 @@
-"""The engine as a whole: from any pose, among outliers, within a freedom, and on clouds that are no surfaces."""
+"""The engine as a whole: from any pose, among outliers, with constrained degrees of freedom, and on degenerate clouds."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ LINE = np.outer(np.linspace(0, 1, 2000), [1.0, 2.0, 3.0])
 
 
 def about(point: Floats, vector: Floats | list[float]) -> Floats:
-    """A turn about an axis through a point."""
-    turn = rotation_from_vector(vector)
-    return pose(turn, point - turn @ point)
+    """A rotation about an axis through a point."""
+    rotation = rotation_from_vector(vector)
+    return pose(rotation, point - rotation @ point)
 
 
-def off_by(found: graphreg.Result, truth: Floats, source: Floats) -> float:
-    """How far off the points are, in fine cells."""
+def rmsd_in_voxels(found: graphreg.Result, truth: Floats, source: Floats) -> float:
+    """RMSD of the points from their true positions, in fine voxels."""
     return rmsd(found.transformation, truth, source) / float(found.settings["voxel"])
 
 
 @pytest.mark.parametrize("name", [*BODIES, "room", "street"])
-def test_exact_copies_are_laid_on_each_other(name: str) -> None:
+def test_exact_copies_are_registered(name: str) -> None:
     body = small_scan(name)
     size = np.ptp(body, axis=0).max()
     for seed in range(3):
-        motion = random_transform(seed, size)
-        source = transform(inverse(motion), body)
+        T = random_transform(seed, size)
+        source = transform(inverse(T), body)
         found = graphreg.register(source, body)
-        assert rmsd(found.transformation, motion, source) < 1e-6 * size
+        assert rmsd(found.transformation, T, source) < 1e-6 * size
         assert found.success
 
 
 @pytest.mark.parametrize("name", [*BODIES, "room"])
 def test_two_scans_are_registered_from_any_pose(name: str) -> None:
-    """Noise of the scanner is well below a cell, and thousands of pieces average it: a tenth of a cell is left."""
+    """Noise of the scanner is well below a voxel, and thousands of surfels average it: a tenth of a voxel is left."""
     pair = small_pair(name)
     for seed in range(12):
-        motion = random_transform(seed, np.ptp(pair.target))
-        source = transform(inverse(motion), pair.source)
+        T = random_transform(seed, np.ptp(pair.target))
+        source = transform(inverse(T), pair.source)
         found = graphreg.register(source, pair.target)
-        assert off_by(found, pair.T_target_source @ motion, source) < 0.1
+        assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.1
         assert found.success
 
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("ratio", [0.5, 1.5])
 @pytest.mark.parametrize("kind", ["gaussian", "uniform"])
-def test_outliers_are_borne(name: str, ratio: float, kind: str) -> None:
+def test_outliers_do_not_prevent_registration(name: str, ratio: float, kind: str) -> None:
     pair = small_pair(name)
-    motion = random_transform(4, 1.0)
+    T = random_transform(4, 1.0)
     source, target = (
         synthetic.add_outliers(points, ratio, kind, seed)[0] for seed, points in enumerate((pair.source, pair.target))
     )
-    source = transform(inverse(motion), source)
+    source = transform(inverse(T), source)
     found = graphreg.register(source, target)
-    assert off_by(found, pair.T_target_source @ motion, transform(inverse(motion), pair.source)) < 0.1
+    assert rmsd_in_voxels(found, pair.T_target_source @ T, transform(inverse(T), pair.source)) < 0.1
     assert found.success
 
 
 @pytest.mark.parametrize("name", ["dragon", "casting", "room", "street"])
-def test_moving_both_moves_the_answer_with_them(name: str) -> None:
+def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
     """Registered or not: by as much as coordinates are rounded."""
     pair = small_pair(name)
     size = np.ptp(pair.target, axis=0).max()
@@ -75,7 +75,7 @@ def test_moving_both_moves_the_answer_with_them(name: str) -> None:
     for seed, distance in ((1, 0.0), (2, size), (3, 1e6)):
         along = random_transform(seed, distance)
         there = graphreg.register(transform(along, pair.source), transform(along, pair.target))
-        # At 10^6 by 10^-10, which for bodies of 0.1 is 10^-9 of the size, and moves some points to the next cell.
+        # At 10^6 by 10^-10, which for bodies of 0.1 is 10^-9 of the size, and moves some points to the next voxel.
         allowed = 1e-9 * size if distance < 1e6 else 1e-6 * size
         assert rmsd(inverse(along) @ there.transformation @ along, here.transformation, pair.source) < allowed
         assert there.confidence == pytest.approx(here.confidence, abs=0.01)
@@ -100,7 +100,7 @@ def test_the_unit_does_not_matter(name: str) -> None:
 def test_swapped_clouds_give_the_inverse(name: str) -> None:
     pair = small_pair(name)
     there, back = graphreg.register(pair.source, pair.target), graphreg.register(pair.target, pair.source)
-    assert off_by(there, inverse(back.transformation), pair.source) < 0.1
+    assert rmsd_in_voxels(there, inverse(back.transformation), pair.source) < 0.1
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
@@ -116,7 +116,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
             assert one.covariance is None or other.covariance.tobytes() == one.covariance.tobytes()
 
 
-def test_what_the_result_tells_of_the_search() -> None:
+def test_the_result_reports_the_search() -> None:
     pair = small_pair("hand")
     found = graphreg.register(pair.source, pair.target)
     assert found.hypotheses >= 1
@@ -125,33 +125,33 @@ def test_what_the_result_tells_of_the_search() -> None:
     assert (found.runner_up is None) == (len(found.scores) == 1)
     if found.runner_up is not None:
         assert found.scores[0] >= found.scores[1]
-        assert off_by(found, found.runner_up, pair.source) > 1
+        assert rmsd_in_voxels(found, found.runner_up, pair.source) > 1
 
 
 def along_a_street() -> synthetic.Pair:
-    """Two scans ten metres apart: most points of each lie around the scanner, where streets are alike."""
+    """Two scans ten metres apart: most points of each are close to the scanner, where streets are alike."""
     return synthetic.pair("street", 10.0, points=60_000)
 
 
-def test_where_most_points_lie_near_the_scanner_a_second_look_tells_places_apart() -> None:
+def test_clouds_of_uneven_density_are_retried_on_uniform_samples() -> None:
     pair = along_a_street()
     for seed in range(2):
-        motion = random_transform(seed, 5.0)
-        source = transform(inverse(motion), pair.source)
+        T = random_transform(seed, 5.0)
+        source = transform(inverse(T), pair.source)
         found = graphreg.register(source, pair.target)
         assert found.success
-        assert off_by(found, pair.T_target_source @ motion, source) < 0.5
+        assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.5
         assert [each.number for each in found.history] == list(range(1, len(found.history) + 1))
 
 
-def test_there_is_no_second_look_at_clouds_that_are_even() -> None:
+def test_clouds_of_even_density_are_not_retried() -> None:
     here, there = small_scan("hare"), small_scan("casting")
     found = graphreg.register(here, there)
     assert not found.success
     assert len(found.history) == 2
 
 
-def test_a_callback_that_stops_is_not_asked_again() -> None:
+def test_a_callback_that_stops_is_not_called_again() -> None:
     pair = along_a_street()
     asked = []
     found = graphreg.register(pair.source, pair.target, callback=lambda now: asked.append(now) is None)
@@ -167,27 +167,31 @@ def test_a_callback_stops_before_the_fine_refinement() -> None:
     coarse, whole = (graphreg.register(pair.source, pair.target, callback=call) for call in (stop, None))
     assert len(coarse.history) == 1
     assert np.array_equal(coarse.transformation, whole.history[0].transformation)
-    assert off_by(whole, pair.T_target_source, pair.source) < off_by(coarse, pair.T_target_source, pair.source) < 1
+    assert (
+        rmsd_in_voxels(whole, pair.T_target_source, pair.source)
+        < rmsd_in_voxels(coarse, pair.T_target_source, pair.source)
+        < 1
+    )
 
 
 @pytest.mark.parametrize("name", [*BODIES, "room"])
-def test_a_pose_that_is_given_is_refined(name: str) -> None:
-    """The scans show different parts, so that their own frames differ; what counts is the pose that was given."""
+def test_an_initial_pose_is_refined(name: str) -> None:
+    """The scans show different parts, so that their local frames differ; what counts is the initial pose."""
     pair = small_pair(name)
     centre = pair.target.mean(axis=0)
     for seed in range(3):
         direction = np.random.default_rng(seed).normal(size=3)
         off = about(centre, np.radians(4) * direction / np.linalg.norm(direction))
-        motion = random_transform(seed, 1.0)
-        source, truth = transform(inverse(motion), pair.source), pair.T_target_source @ motion
+        T = random_transform(seed, 1.0)
+        source, truth = transform(inverse(T), pair.source), pair.T_target_source @ T
         found = graphreg.register(source, pair.target, init=off @ truth)
-        assert off_by(found, truth, source) < 0.1
+        assert rmsd_in_voxels(found, truth, source) < 0.1
         assert found.success
         assert found.overlap > 0.7
         assert found.hypotheses == 1
 
 
-def test_a_wrong_pose_that_is_given_is_not_replaced_by_a_search() -> None:
+def test_a_wrong_initial_pose_is_not_replaced_by_a_search() -> None:
     pair = small_pair("casting")
     wrong = about(pair.target.mean(axis=0), [0.0, 1.6, 0.0]) @ pair.T_target_source
     found = graphreg.register(pair.source, pair.target, init=wrong)
@@ -195,8 +199,8 @@ def test_a_wrong_pose_that_is_given_is_not_replaced_by_a_search() -> None:
     assert not found.success
 
 
-def test_a_pose_that_is_given_is_kept_where_the_surfaces_leave_it_open() -> None:
-    """Two square walls look the same from six sides, and their own axes may point anywhere."""
+def test_an_initial_pose_is_kept_in_degenerate_directions() -> None:
+    """Two square walls are symmetric, and their principal axes may point anywhere."""
     for seed in range(4):
         rng = np.random.default_rng(seed)
         source, target = (
@@ -204,23 +208,23 @@ def test_a_pose_that_is_given_is_kept_where_the_surfaces_leave_it_open() -> None
         )
         init = random_transform(seed, 2.0)
         found = graphreg.register(source, transform(init, target), init=init)
-        # It may slide along the edge, but by no more than the widest weights reach.
+        # It may slide along the edge, but by no more than the widest kernel.
         assert angular_error(found.transformation, init) < 1
         assert rmsd(found.transformation, init, source) < 0.2
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
-def test_level_scans_turn_about_z_only(offset: float, given: bool) -> None:
+def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
     pair = small_pair("casting")
     place = np.array([offset, -offset, offset / 2])
     target = pair.target + place
     for angle in (0.0, 2.5, -1.0):
-        motion = about(target.mean(axis=0), [0, 0, angle])
-        source = transform(inverse(motion), transform(pair.T_target_source, pair.source) + place)
-        init = about(target.mean(axis=0), [0, 0, 0.05]) @ motion if given else None
+        T = about(target.mean(axis=0), [0, 0, angle])
+        source = transform(inverse(T), transform(pair.T_target_source, pair.source) + place)
+        init = about(target.mean(axis=0), [0, 0, 0.05]) @ T if given else None
         found = graphreg.register(source, target, init=init, dof=("rz", "x", "y", "z"))
-        assert off_by(found, motion, source) < 0.1
+        assert rmsd_in_voxels(found, T, source) < 0.1
         assert found.success
         after = found.transformation if init is None else found.transformation @ inverse(init)
         np.testing.assert_array_equal(after[2, :3], [0, 0, 1])
@@ -230,7 +234,7 @@ def test_level_scans_turn_about_z_only(offset: float, given: bool) -> None:
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
 @pytest.mark.parametrize(
-    ("dof", "turn", "shift"),
+    ("dof", "rotation", "translation"),
     [
         (("rz", "x", "y"), [0, 0, 0.7], [0.05, -0.02, 0]),
         (("rz",), [0, 0, 0.7], [0, 0, 0]),
@@ -240,37 +244,37 @@ def test_level_scans_turn_about_z_only(offset: float, given: bool) -> None:
         (("rx", "ry", "rz"), [0.3, 0.2, 0.1], [0, 0, 0]),
     ],
 )
-def test_shifts_that_are_not_free_stay_at_0(
-    dof: tuple[str, ...], turn: list[float], shift: list[float], given: bool, offset: float
+def test_constrained_translations_stay_zero(
+    dof: tuple[str, ...], rotation: list[float], translation: list[float], given: bool, offset: float
 ) -> None:
-    """A turn about the origin of the target's frame, then a shift."""
+    """A rotation about the origin of the target's frame, then a translation."""
     pair = small_pair("casting")
     place = np.array([offset, -offset, offset / 2])
     init = random_transform(5, 1.0) if given else np.eye(4)
-    # What is to be refined is within the reach of a few cells, also at the end of a long lever.
+    # The initial pose is off by a few voxels at most, also at the end of a long lever.
     part = 0.01 / (1 + offset) if given else 1.0
-    motion = pose(rotation_from_vector(part * np.array(turn)), part * np.array(shift)) @ init
-    source = transform(inverse(motion), transform(pair.T_target_source, pair.source) + place)
+    T = pose(rotation_from_vector(part * np.array(rotation)), part * np.array(translation)) @ init
+    source = transform(inverse(T), transform(pair.T_target_source, pair.source) + place)
     found = graphreg.register(source, pair.target + place, init=init if given else None, dof=dof)
     fixed = np.array([axis not in dof for axis in "xyz"])
     after = found.transformation @ inverse(init)
-    # Taking init away again costs the rounding of its shift.
+    # Removing the initial pose again costs the rounding of its translation.
     np.testing.assert_allclose(after[:3, 3][fixed], 0, atol=1e-14 if given else 0)
-    turns = [axis for number, axis in enumerate(np.eye(3)) if ("rx", "ry", "rz")[number] in dof]
-    if len(turns) == 1:
-        np.testing.assert_allclose(after[:3, :3] @ turns[0], turns[0], atol=1e-14 if given else 0)
-    elif not turns:
+    rotations = [axis for number, axis in enumerate(np.eye(3)) if ("rx", "ry", "rz")[number] in dof]
+    if len(rotations) == 1:
+        np.testing.assert_allclose(after[:3, :3] @ rotations[0], rotations[0], atol=1e-14 if given else 0)
+    elif not rotations:
         np.testing.assert_allclose(after[:3, :3], np.eye(3), atol=1e-14 if given else 0)
-    # From far away, a search cannot tell how far to turn where the lever is long and the end may slide.
-    if offset < 1 or given or ("rz" in dof and "x" in dof) or not any(turn) or dof == ("rz",):
-        assert off_by(found, motion, source) < 0.1
+    # From far away a search cannot determine the rotation where the lever is long and the end may slide.
+    if offset < 1 or given or ("rz" in dof and "x" in dof) or not any(rotation) or dof == ("rz",):
+        assert rmsd_in_voxels(found, T, source) < 0.1
 
 
-def test_weights_say_which_points_to_follow() -> None:
-    """Half of the points are noisy: where they hardly count, the pose is nearer to the one without them."""
+def test_heavier_points_determine_the_pose() -> None:
+    """Half of the points are noisy: with small weights they hardly change the pose."""
     pair = small_pair("hare")
     voxel = graphreg.register(pair.source, pair.target).settings["voxel"]
-    # Without the rule for outliers, which would drop most of the noisy ones.
+    # Without outlier removal, which would drop most of the noisy ones.
     settings = {"voxel": voxel, "alpha": 1e6}
     apart = []
     for seed in range(4):
@@ -280,7 +284,7 @@ def test_weights_say_which_points_to_follow() -> None:
         without = graphreg.register(source[~noisy], pair.target, **settings).transformation
         weights = np.where(noisy, 1e-3, 1.0)
         found = [graphreg.register(source, pair.target, weights=given, **settings) for given in (weights, None)]
-        apart.append([off_by(result, without, source) for result in found])
+        apart.append([rmsd_in_voxels(result, without, source) for result in found])
     light, heavy = np.mean(apart, axis=0)
     assert light < heavy
 
@@ -296,14 +300,14 @@ def test_only_the_ratios_of_weights_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "told"),
+    ("weights", "message"),
     [(0.0, "positive"), (-1.0, "positive"), (np.nan, "positive"), (1e-20, "differ by a factor of at most")],
 )
-def test_weights_that_cannot_be_used(weights: float, told: str) -> None:
+def test_unusable_weights_are_refused(weights: float, message: str) -> None:
     body = small_scan("hare")
     values = np.ones(len(body))
     values[5] = weights
-    with pytest.raises(graphreg.InputError, match=f"^weights: expected .*{told}"):
+    with pytest.raises(graphreg.InputError, match=f"^weights: expected .*{message}"):
         graphreg.register(body, body, weights=values)
 
 
@@ -320,7 +324,7 @@ def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "told"),
+    ("points", "message"),
     [
         (np.zeros((50, 3)), "source: has 1 distinct points, but at least 11"),
         (np.repeat(np.arange(15.0).reshape(5, 3), 20, axis=0), "source: has 5 distinct points, but at least 11"),
@@ -329,15 +333,15 @@ def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
         (np.full((50, 3), 1e200), "source: has coordinates beyond"),
     ],
 )
-def test_clouds_without_enough_points_are_refused(points: Floats, told: str) -> None:
-    with pytest.raises(graphreg.InputError, match=f"^{told}"):
+def test_clouds_without_enough_points_are_refused(points: Floats, message: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^{message}"):
         graphreg.register(points, small_scan("hare"))
-    with pytest.raises(graphreg.InputError, match=f"^{told.replace('source', 'target')}"):
+    with pytest.raises(graphreg.InputError, match=f"^{message.replace('source', 'target')}"):
         graphreg.register(small_scan("hare"), points)
 
 
-def spoilt(points: Floats) -> dict[str, tuple[Floats, Floats]]:
-    """Clouds that hold nothing to register by, or not in this way."""
+def degenerate_clouds(points: Floats) -> dict[str, tuple[Floats, Floats]]:
+    """Clouds without a surface, or with one that does not determine a pose."""
     rng = np.random.default_rng(0)
     return {
         "line": (LINE, LINE),
@@ -354,10 +358,10 @@ def spoilt(points: Floats) -> dict[str, tuple[Floats, Floats]]:
     }
 
 
-@pytest.mark.parametrize("name", spoilt(np.zeros((6000, 3))))
-def test_clouds_that_say_nothing_are_not_registered(name: str) -> None:
+@pytest.mark.parametrize("name", degenerate_clouds(np.zeros((6000, 3))))
+def test_degenerate_clouds_are_not_registered(name: str) -> None:
     try:
-        found = graphreg.register(*spoilt(small_scan("hare"))[name])
+        found = graphreg.register(*degenerate_clouds(small_scan("hare"))[name])
     except graphreg.InputError as problem:
         assert str(problem).startswith(("source: ", "target: "))  # noqa: PT017 - either end is right
     else:
@@ -368,18 +372,18 @@ def test_clouds_that_say_nothing_are_not_registered(name: str) -> None:
         assert graphreg.Result.from_json(found.to_json()).to_json() == found.to_json()
 
 
-def test_a_single_stray_far_away_does_no_harm() -> None:
+def test_a_single_far_point_does_no_harm() -> None:
     body = small_scan("hare")
     assert graphreg.register(np.vstack([body, [[1e6, 0, 0]]]), body).success
 
 
-def test_scans_in_a_grid_of_the_country() -> None:
+def test_scans_in_national_grid_coordinates() -> None:
     """Coordinates of 10^7: there a tenth of a millimetre is 10^-11."""
     pair = small_pair("room")
     far = np.array([4e6, 1e7, 300.0])
     found = graphreg.register(pair.source + far, pair.target)
     assert found.success
-    assert off_by(found, pair.T_target_source @ pose(np.eye(3), -far), pair.source + far) < 0.1
+    assert rmsd_in_voxels(found, pair.T_target_source @ pose(np.eye(3), -far), pair.source + far) < 0.1
 
 
 @pytest.mark.parametrize("voxel", [1e-6, 1e-4, 0.01, 1.0, 1e9, 1e300])
@@ -393,13 +397,13 @@ def test_any_voxel_gives_an_answer(voxel: float) -> None:
 
 
 @pytest.mark.parametrize("voxel", [1e-8, 1e-300])
-def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
+def test_voxels_too_small_for_the_extent_are_refused(voxel: float) -> None:
     with pytest.raises(graphreg.InputError, match="^voxel: .* would divide the cloud's extent"):
         graphreg.register(small_scan("hare"), small_scan("hare"), voxel=voxel)
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"seed": -1}, "seed: expected a whole number"),
         ({"seed": "a"}, "seed: expected a whole number"),
@@ -415,6 +419,6 @@ def test_voxels_too_small_to_count_are_refused(voxel: float) -> None:
         ({"dof": "rx ry"}, "dof: expected rotations about three axes, one or none"),
     ],
 )
-def test_settings_that_cannot_be_used(settings: dict[str, object], told: str) -> None:
-    with pytest.raises(graphreg.InputError, match=f"^{told}"):
+def test_unusable_settings_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(graphreg.InputError, match=f"^{message}"):
         graphreg.register(small_scan("hare"), small_scan("hare"), **settings)

@@ -1,4 +1,4 @@
-"""Clouds as pieces of surface: cells, their moments, the planes through them."""
+"""Surfels: voxel moments, and the planes through them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from graphreg.engine.surfels import Surfels, fit_surfels, voxel_moments
 from graphreg.poses import transform
 
 
-def members(points: Floats, cell: float) -> list[np.ndarray]:
-    """The points of each cell, cells in the order of the kernel."""
-    order, starts, _ = _core.group_by_voxel(points, cell, 1)
+def members(points: Floats, voxel: float) -> list[np.ndarray]:
+    """The points of each voxel, voxels in the order of the kernel."""
+    order, starts, _ = _core.group_by_voxel(points, voxel, 1)
     return [order[begin:end] for begin, end in pairwise(starts)]
 
 
@@ -28,28 +28,28 @@ def weights_for(points: Floats, seed: int) -> Floats:
 
 
 @given(clouds, st.floats(0.02, 0.5), seeds, st.booleans())
-def test_moments_of_cells(points: Floats, share: float, seed: int, weighted: bool) -> None:
+def test_voxel_moments(points: Floats, share: float, seed: int, weighted: bool) -> None:
     points = points / np.ptp(points)
     weights = weights_for(points, seed) if weighted else None
     order, starts, _ = _core.group_by_voxel(points, share, 1)
     sums, means, moments = _core.voxel_moments(points, weights, order, starts, 1)
-    for cell, rows in enumerate(members(points, share)):
+    for voxel, rows in enumerate(members(points, share)):
         expected = twins.voxel_moments(points[rows], np.ones(len(rows)) if weights is None else weights[rows])
-        for found, twin in zip((sums[cell], means[cell], moments[cell]), expected, strict=True):
+        for found, twin in zip((sums[voxel], means[voxel], moments[voxel]), expected, strict=True):
             np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-13 * expected[0])
 
 
 @given(clouds, st.floats(0.05, 0.5), st.floats(1.1, 3.0), seeds)
-def test_coarser_cells_hold_what_the_finer_ones_do(points: Floats, share: float, times: float, seed: int) -> None:
+def test_merged_voxels_have_the_moments_of_their_points(points: Floats, share: float, times: float, seed: int) -> None:
     points, weights = points / np.ptp(points) / share, weights_for(points, seed)
-    cells = voxel_moments(points, 1.0, weights)
-    chosen = np.random.default_rng(seed).random(len(cells)) < 0.7
+    voxels = voxel_moments(points, 1.0, weights)
+    chosen = np.random.default_rng(seed).random(len(voxels)) < 0.7
     chosen[0] = True
     rows = [row for row, kept in zip(members(points, 1.0), chosen, strict=True) if kept]
-    coarser = cells.merge(times, chosen)
-    order, starts, _ = _core.group_by_voxel(cells.means[chosen] / times, 1.0, 1)
+    coarser = voxels.merge(times, chosen)
+    order, starts, _ = _core.group_by_voxel(voxels.means[chosen] / times, 1.0, 1)
     for number, (begin, end) in enumerate(pairwise(starts)):
-        inside = np.concatenate([rows[cell] for cell in order[begin:end]])
+        inside = np.concatenate([rows[voxel] for voxel in order[begin:end]])
         expected = twins.voxel_moments(points[inside] / times, weights[inside])
         assert coarser.counts[number] == len(inside)
         found = coarser.weights[number], coarser.means[number], coarser.second_moments[number]
@@ -58,84 +58,88 @@ def test_coarser_cells_hold_what_the_finer_ones_do(points: Floats, share: float,
 
 
 @given(clouds, st.floats(0.02, 0.3), seeds)
-def test_planes_go_through_all_points_of_a_cell_and_its_neighbours(points: Floats, share: float, seed: int) -> None:
+def test_planes_are_fitted_to_the_points_of_a_voxel_and_its_neighbours(points: Floats, share: float, seed: int) -> None:
     points, weights = points / np.ptp(points) / share, weights_for(points, seed)
-    surface = fit_surfels(points, 1.0, weights)
+    surfels = fit_surfels(points, 1.0, weights)
     rows = members(points, 1.0)
-    for cell, around in enumerate(surface.neighbours):
-        pooled = [rows[other] for other in (cell, *around)]
+    for voxel, around in enumerate(surfels.neighbours):
+        pooled = [rows[other] for other in (voxel, *around)]
         scatter, total = twins.pooled_scatter([points[r] for r in pooled], [weights[r] for r in pooled])
         values, vectors = np.linalg.eigh(scatter)
         trace = max(values.sum(), np.finfo(float).tiny)
         # The smallest eigenvalue is known to rounding of the trace, its root to that root.
-        assert abs(surface.roughness[cell] ** 2 - max(values[0], 0) / total) <= 1e-12 * trace / total
+        assert abs(surfels.roughness[voxel] ** 2 - max(values[0], 0) / total) <= 1e-12 * trace / total
         if (values[1] - values[0]) / trace > 1e-4:
-            assert abs(np.linalg.norm(surface.normals[cell]) - 1) < 1e-12
-            # A relative error of the scatter of a few u turns the vector by that over the gap.
-            assert abs(surface.normals[cell] @ vectors[:, 0]) > 1 - 1e-9
+            assert abs(np.linalg.norm(surfels.normals[voxel]) - 1) < 1e-12
+            # A relative error of the scatter of a few u rotates the vector by that over the gap.
+            assert abs(surfels.normals[voxel] @ vectors[:, 0]) > 1 - 1e-9
 
 
 @given(clouds, st.floats(0.05, 1), seeds)
-def test_cells_hold_their_points(points: Floats, share: float, seed: int) -> None:
+def test_voxels_count_all_points(points: Floats, share: float, seed: int) -> None:
     side = share * float(np.ptp(points))
     weights = weights_for(points, seed)
-    cells = voxel_moments(points, side, weights)
-    assert len(cells.means) == len(np.unique(twins.group_by_voxel(points / side, 1.0)))
-    np.testing.assert_allclose(cells.weights.sum(), weights.sum(), rtol=1e-12)
-    np.testing.assert_allclose(cells.weights @ cells.means * side, weights @ points, atol=1e-11 * np.abs(points).sum())
-    assert cells.neighbours.shape == (len(cells.means), min(10, len(cells.means) - 1))
-    assert cells.counts.sum() == len(points)
+    voxels = voxel_moments(points, side, weights)
+    assert len(voxels.means) == len(np.unique(twins.group_by_voxel(points / side, 1.0)))
+    np.testing.assert_allclose(voxels.weights.sum(), weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        voxels.weights @ voxels.means * side, weights @ points, atol=1e-11 * np.abs(points).sum()
+    )
+    assert voxels.neighbours.shape == (len(voxels.means), min(10, len(voxels.means) - 1))
+    assert voxels.counts.sum() == len(points)
 
 
 @given(clouds, st.floats(0.02, 0.3), seeds)
-def test_means_are_laid_on_their_planes(points: Floats, share: float, seed: int) -> None:
+def test_means_are_projected_to_their_planes(points: Floats, share: float, seed: int) -> None:
     points, weights = points / np.ptp(points) / share, weights_for(points, seed)
-    cells = voxel_moments(points, 1.0, weights)
-    normals, _, laid = _core.fit_pooled_planes(
-        cells.means, cells.neighbours, cells.order, cells.weights, cells.second_moments, 1
+    voxels = voxel_moments(points, 1.0, weights)
+    normals, _, projected = _core.fit_pooled_planes(
+        voxels.means, voxels.neighbours, voxels.order, voxels.weights, voxels.second_moments, 1
     )
     rows = members(points, 1.0)
-    for cell, around in enumerate(cells.neighbours):
-        pooled = np.concatenate([rows[other] for other in (cell, *around)])
+    for voxel, around in enumerate(voxels.neighbours):
+        pooled = np.concatenate([rows[other] for other in (voxel, *around)])
         middle = np.average(points[pooled], axis=0, weights=weights[pooled])
-        assert abs((laid[cell] - middle) @ normals[cell]) < 1e-9 / share
-        np.testing.assert_allclose(np.cross(laid[cell] - cells.means[cell], normals[cell]), 0, atol=1e-9 / share)
+        assert abs((projected[voxel] - middle) @ normals[voxel]) < 1e-9 / share
+        np.testing.assert_allclose(
+            np.cross(projected[voxel] - voxels.means[voxel], normals[voxel]), 0, atol=1e-9 / share
+        )
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_pieces_come_as_near_to_the_surface_as_there_is_noise(noise: float) -> None:
-    """A ball of many cells: without noise its curvature is left alone, with noise most of the noise is gone."""
+def test_surfels_are_denoised_and_keep_the_curvature(noise: float) -> None:
+    """A ball of many voxels: without noise its curvature is kept, with noise most of the noise is removed."""
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(20_000, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     ball = directions * (12 + noise * rng.normal(size=(20_000, 1)))
-    cells, surface = voxel_moments(ball, 1.0), fit_surfels(ball, 1.0)
+    voxels, surfels = voxel_moments(ball, 1.0), fit_surfels(ball, 1.0)
 
     def off(means: Floats) -> float:
         radius = np.linalg.norm(means, axis=1)
         return float(np.sqrt(((radius - 12) ** 2).mean()))
 
     if noise:
-        assert off(surface.points) < 0.6 * off(cells.means)
+        assert off(surfels.points) < 0.6 * off(voxels.means)
     else:
-        assert off(surface.points) < 1.2 * off(cells.means)
+        assert off(surfels.points) < 1.2 * off(voxels.means)
 
 
-def test_of_chosen_cells_the_surface_is_as_if_there_were_no_others() -> None:
+def test_surfels_of_chosen_voxels_are_as_if_there_were_no_others() -> None:
     points = random_cloud("surface", 4000, 3)
-    cells = voxel_moments(points, 0.1)
-    chosen = np.random.default_rng(0).random(len(cells.means)) < 0.8
-    surface = cells.fit_surfels(chosen)
+    voxels = voxel_moments(points, 0.1)
+    chosen = np.random.default_rng(0).random(len(voxels.means)) < 0.8
+    surfels = voxels.fit_surfels(chosen)
     numbers = np.flatnonzero(chosen)
     rows = members(points, 0.1)
     for place, number in enumerate(numbers):
-        kept = [other for other in cells.neighbours[number] if chosen[other]]
-        assert {numbers[other] for other in surface.neighbours[place] if other != place} == set(kept)
+        kept = [other for other in voxels.neighbours[number] if chosen[other]]
+        assert {numbers[other] for other in surfels.neighbours[place] if other != place} == set(kept)
         pooled = points[np.concatenate([rows[other] for other in (number, *kept)])] / 0.1
         if len(pooled) > 3:
             normal = np.linalg.eigh(np.cov(pooled.T, bias=True))[1][:, 0]
-            assert abs(normal @ surface.normals[place]) > 1 - 1e-9
-    np.testing.assert_allclose(surface.weights, cells.weights[chosen])
+            assert abs(normal @ surfels.normals[place]) > 1 - 1e-9
+    np.testing.assert_allclose(surfels.weights, voxels.weights[chosen])
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
@@ -143,14 +147,14 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     weights = weights_for(points, 0)
 
     def parts(threads: int) -> list[bytes]:
-        surface = fit_surfels(points, 0.03, weights, threads)
-        fields = (surface.points, surface.normals, surface.weights, surface.roughness, surface.neighbours)
+        surfels = fit_surfels(points, 0.03, weights, threads)
+        fields = (surfels.points, surfels.normals, surfels.weights, surfels.roughness, surfels.neighbours)
         return [part.tobytes() for part in fields]
 
     assert parts(1) == parts(2) == parts(5)
 
 
-def test_weights_are_how_often_a_point_counts() -> None:
+def test_a_weight_counts_like_repeated_points() -> None:
     points = random_cloud("box", 500, 1)
     times = np.random.default_rng(0).integers(1, 4, len(points))
     weighted, repeated = (
@@ -165,19 +169,19 @@ def test_weights_are_how_often_a_point_counts() -> None:
 def test_normals_of_a_plane() -> None:
     rng = np.random.default_rng(0)
     flat = np.column_stack([rng.uniform(-1, 1, (4000, 2)), np.zeros(4000)])
-    motion = random_transform(4, 10.0)
-    surface = fit_surfels(transform(motion, flat), 0.07)
-    np.testing.assert_allclose(np.abs(surface.normals @ motion[:3, 2]), 1, atol=1e-12)
-    assert surface.roughness.max() < 1e-6
+    T = random_transform(4, 10.0)
+    surfels = fit_surfels(transform(T, flat), 0.07)
+    np.testing.assert_allclose(np.abs(surfels.normals @ T[:3, 2]), 1, atol=1e-12)
+    assert surfels.roughness.max() < 1e-6
 
 
 def test_a_line_has_no_plane() -> None:
-    surface = fit_surfels(np.outer(np.linspace(0, 1, 500), [1.0, 0, 0]), 0.02)
-    assert not surface.normals.any()
+    surfels = fit_surfels(np.outer(np.linspace(0, 1, 500), [1.0, 0, 0]), 0.02)
+    assert not surfels.normals.any()
 
 
 @given(clouds, st.lists(st.integers(0, 39), max_size=60))
-def test_each_point_once(points: Floats, repeated: list[int]) -> None:
+def test_duplicates_are_removed(points: Floats, repeated: list[int]) -> None:
     points = np.vstack([points, points[repeated]]) * np.where(np.arange(3) == 1, 0.0, 1.0)
     points[::2, 1] = -0.0
     kept = _core.unique_points(points)
@@ -185,7 +189,7 @@ def test_each_point_once(points: Floats, repeated: list[int]) -> None:
     assert np.array_equal(kept, expected)
 
 
-def test_cells_too_small_to_be_counted() -> None:
+def test_voxels_too_small_for_the_extent_are_refused() -> None:
     with pytest.raises(graphreg.InputError, match="^voxel: 1e-09 would divide the cloud's extent of .* a larger one"):
         fit_surfels(random_cloud("box", 100, 0), 1e-9)
     assert isinstance(fit_surfels(random_cloud("box", 100, 0), 1e9), Surfels)

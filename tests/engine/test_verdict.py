@@ -1,4 +1,4 @@
-"""Whether a registration can be trusted, and what the surfaces leave open."""
+"""The verdict: evidence, observability, confidence."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NOISE = 0.003
 MOVED = random_transform(3, 2.0)
 
 
-def outcome(source: Floats, target: Floats, motion: Floats) -> Outcome:
-    return Outcome(motion, (), {}, 0.001, source, target)
+def outcome(source: Floats, target: Floats, T: Floats) -> Outcome:
+    return Outcome(T, (), {}, 0.001, source, target)
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +59,12 @@ def two_walls(rng: np.random.Generator) -> Floats:
     return np.column_stack([np.where(first, along, 0), np.where(first, 0, along), up])
 
 
-def axes_of(undetermined: tuple[str, ...], verb: str) -> list[Floats]:
-    found = (re.fullmatch(rf"{verb} \((.*)\)", said) for said in undetermined)
+def axes_of(directions: tuple[str, ...], verb: str) -> list[Floats]:
+    found = (re.fullmatch(rf"{verb} \((.*)\)", said) for said in directions)
     return [np.array(list(map(float, match[1].split(", ")))) for match in found if match]
 
 
-def test_the_same_cloud_on_itself(hare: Floats) -> None:
+def test_a_cloud_registered_to_itself_is_certain(hare: Floats) -> None:
     verdict = judge_outcome(outcome(hare, hare, np.eye(4)))
     assert verdict.success
     assert verdict.confidence > 0.99
@@ -75,7 +75,7 @@ def test_the_same_cloud_on_itself(hare: Floats) -> None:
     assert verdict.observability.degenerate_directions == ()
 
 
-def test_clouds_apart(hare: Floats) -> None:
+def test_clouds_without_overlap(hare: Floats) -> None:
     verdict = judge_outcome(outcome(hare, hare, pose(np.eye(3), [10.0, 0, 0])))
     assert (verdict.success, verdict.confidence, verdict.evidence.overlap) == (False, 0, 0)
     assert np.isnan(verdict.evidence.inlier_rmse)
@@ -83,37 +83,37 @@ def test_clouds_apart(hare: Floats) -> None:
     assert verdict.reason == "not registered: the clouds do not overlap"
 
 
-def test_evidence_counts_what_is_there(hare: Floats) -> None:
-    """Of a cloud, cut in two by a plane and one part thrown away, the share left lies on the whole."""
+def test_overlap_is_the_share_of_surfels_inside_the_target(hare: Floats) -> None:
+    """Of a cloud, and the same cloud cut off by a plane."""
     x, y = build_pyramids(
         preprocess(hare, "source"), preprocess(hare[hare[:, 0] < np.quantile(hare[:, 0], 0.6)], "target")
     )
     pairs = mutual_correspondences(x.descriptors, y.descriptors)
-    evidence, laid = gather_evidence(x, y, to_pyramid_frames(np.eye(4), x, y), pairs)
+    evidence, projected = gather_evidence(x, y, to_pyramid_frames(np.eye(4), x, y), pairs)
     place = transform(inverse(x.T_local_cloud), x.fine.points * x.fine_voxel)
     inside = place[:, 0] < np.quantile(hare[:, 0], 0.6)
-    # Pieces on the rim may be counted to either side.
+    # Surfels on the rim may count for either side.
     assert abs(evidence.overlap - inside.mean()) < 0.03
-    assert (laid == inside).mean() > 0.97
+    assert (projected == inside).mean() > 0.97
     shifted, _ = gather_evidence(x, y, to_pyramid_frames(pose(np.eye(3), [0.0, 0.0, 0.5 * y.fine_voxel]), x, y), pairs)
     assert evidence.inlier_rmse < shifted.inlier_rmse < 0.5 * y.fine_voxel
 
 
-def test_confidence_grows_with_what_speaks_for_a_pose() -> None:
+def test_probability_grows_with_the_evidence() -> None:
     some = Evidence(overlap=0.5, inlier_rmse=0.1, correspondences=100, inliers=10)
     assert 0 < probability_of(some, 0.5) < 1
     assert probability_of(replace(some, inliers=50), 0.5) > probability_of(some, 0.5)
     assert probability_of(replace(some, overlap=0.9), 0.5) > probability_of(some, 0.5)
     assert probability_of(some, 0.9) < probability_of(some, 0.5)
-    # A pose that scores next to nothing beside its rival: no overflow on the way to 0.
+    # A pose that scores next to nothing beside the runner-up: no overflow.
     assert probability_of(some, 1e9) < 1e-300
 
 
 @pytest.mark.parametrize("apart", [3.0, 30.0, 120.0])
-def test_a_wrong_pose_is_not_believed(pair: synthetic.Pair, apart: float) -> None:
+def test_a_wrong_pose_is_no_success(pair: synthetic.Pair, apart: float) -> None:
     centre = pair.target.mean(axis=0)
-    turn = rotation_from_vector(np.radians(apart) * np.array([0.6, 0.0, 0.8]))
-    wrong = pose(turn, centre - turn @ centre) @ pair.T_target_source
+    rotation = rotation_from_vector(np.radians(apart) * np.array([0.6, 0.0, 0.8]))
+    wrong = pose(rotation, centre - rotation @ centre) @ pair.T_target_source
     assert judge_outcome(outcome(pair.source, pair.target, pair.T_target_source)).success
     verdict = judge_outcome(outcome(pair.source, pair.target, wrong))
     assert not verdict.success
@@ -121,45 +121,45 @@ def test_a_wrong_pose_is_not_believed(pair: synthetic.Pair, apart: float) -> Non
 
 
 @pytest.mark.parametrize("noise", [0.0, NOISE])
-@pytest.mark.parametrize("motion", [np.eye(4), MOVED], ids=["level", "askew"])
+@pytest.mark.parametrize("T", [np.eye(4), MOVED], ids=["level", "askew"])
 @pytest.mark.parametrize(
-    ("body", "turns", "slides"),
+    ("body", "rotations", "slides"),
     [
         (plane, [[0, 0, 1]], [[1, 0, 0], [0, 1, 0]]),
         (cylinder, [[0, 0, 1]], [[0, 0, 1]]),
         (two_walls, [], [[0, 0, 1]]),
     ],
 )
-def test_what_the_surfaces_leave_open_is_named(body, turns, slides, motion: Floats, noise: float) -> None:  # type: ignore[no-untyped-def]
+def test_degenerate_directions_are_named(body, rotations, slides, T: Floats, noise: float) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(0)
     source, target = (body(rng) + noise * rng.normal(size=(COUNT, 3)) for _ in range(2))
-    result = graphreg.register(source, transform(motion, target))
+    result = graphreg.register(source, transform(T, target))
     assert not result.success
     assert result.confidence <= 0.4
-    assert len(result.degenerate_directions) == len(turns) + len(slides)
-    for verb, expected in (("rotation about", turns), ("translation along", slides)):
+    assert len(result.degenerate_directions) == len(rotations) + len(slides)
+    for verb, expected in (("rotation about", rotations), ("translation along", slides)):
         found = axes_of(result.degenerate_directions, verb)
         assert len(found) == len(expected)
-        # They are told with two digits; noise turns them a little. Of two, any pair in the plane of both will do.
-        space = np.array(expected, float).reshape(-1, 3) @ motion[:3, :3].T
+        # They are printed with two digits, and noise tilts them. Of two, any basis of their plane will do.
+        space = np.array(expected, float).reshape(-1, 3) @ T[:3, :3].T
         for axis in found:
             assert np.linalg.norm(space @ axis) == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("noise", [0.0, NOISE])
-def test_a_sphere_can_turn_about_any_axis(noise: float) -> None:
+def test_the_rotation_of_a_sphere_is_unconstrained(noise: float) -> None:
     rng = np.random.default_rng(0)
     source, target = (sphere(rng) + noise * rng.normal(size=(COUNT, 3)) for _ in range(2))
     result = graphreg.register(source, transform(MOVED, target))
     assert result.degenerate_directions == ("rotation about any axis",)
     assert not result.success
     assert result.confidence <= 0.4
-    # The mean of so many directions is off by 1 / sqrt(3 * 6000) = 0.0075 along each axis: four times that.
+    # The mean of the directions is off by 1 / sqrt(3 * 6000) = 0.0075 along each axis: four times that.
     np.testing.assert_allclose(result.centre, MOVED[:3, 3], atol=0.03)
 
 
 @pytest.mark.parametrize("name", synthetic.bodies())
-def test_bodies_are_determined(name: str) -> None:
+def test_objects_without_symmetry_are_determined(name: str) -> None:
     scans = small_pair(name)
     result = graphreg.register(scans.source, scans.target)
     assert result.degenerate_directions == ()
@@ -169,9 +169,9 @@ def test_bodies_are_determined(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "other"), [("hare", "casting"), ("casting", "dragon"), ("hand", "hare"), ("room", "hand")]
 )
-def test_different_bodies_are_told_apart(name: str, other: str) -> None:
+def test_different_objects_are_not_registered(name: str, other: str) -> None:
     clouds = [small_scan(each) for each in (name, other)]
-    # Of one size, so that this does not tell them apart.
+    # Scaled to one size, which would distinguish them.
     result = graphreg.register(*(cloud / np.ptp(cloud, axis=0).max() for cloud in clouds))
     assert not result.success
     assert result.confidence < 0.5
@@ -179,7 +179,7 @@ def test_different_bodies_are_told_apart(name: str, other: str) -> None:
 
 @pytest.mark.parametrize("name", synthetic.bodies())
 @pytest.mark.parametrize("axis", [0, 1])
-def test_halves_without_overlap_are_told(name: str, axis: int) -> None:
+def test_halves_without_overlap_are_not_registered(name: str, axis: int) -> None:
     points = small_scan(name)
     middle = np.median(points[:, axis])
     result = graphreg.register(points[points[:, axis] < middle], points[points[:, axis] > middle])
@@ -205,37 +205,37 @@ def test_covariance_and_centre_are_in_the_targets_frame(pair: synthetic.Pair) ->
     for moved_source in (np.eye(4), random_transform(8, 1.0)):
         moved = graphreg.register(transform(moved_source, pair.source), transform(MOVED, pair.target))
         np.testing.assert_allclose(moved.centre, transform(MOVED, here.centre[None])[0], atol=1e-9)
-        turn = np.kron(np.eye(2), MOVED[:3, :3])
-        expected = turn @ here.covariance @ turn.T
+        rotation = np.kron(np.eye(2), MOVED[:3, :3])
+        expected = rotation @ here.covariance @ rotation.T
         size = np.sqrt(np.diag(expected))
         np.testing.assert_allclose(moved.covariance / np.outer(size, size), expected / np.outer(size, size), atol=1e-6)
-    # The middle of what overlaps, which is most of the source.
+    # The centroid of the overlap, which is most of the source.
     off = transform(pair.T_target_source, pair.source).mean(axis=0) - here.centre
     assert np.linalg.norm(off) < 0.1 * np.ptp(pair.target, axis=0).max()
 
 
 @pytest.mark.parametrize("name", ["casting", "hare"])
-def test_covariance_tells_how_far_off_a_pose_is(name: str) -> None:
-    """Errors over draws of points and noise: turns about the centre, and the shift of the centre, in its frame."""
-    surface = synthetic.scan(name, points=2 * COUNT, noise=0.0).points
-    size = np.ptp(surface, axis=0).max()
+def test_covariance_agrees_with_the_errors(name: str) -> None:
+    """Errors over samples of points and noise: rotation about the centre, and translation of the centre."""
+    surfels = synthetic.scan(name, points=2 * COUNT, noise=0.0).points
+    size = np.ptp(surfels, axis=0).max()
     errors, variances = [], []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        noisy = surface + 1e-3 * size * rng.normal(size=surface.shape)
-        drawn = rng.random(len(surface)) < 0.5
-        found = graphreg.register(transform(inverse(MOVED), noisy[drawn]), noisy[~drawn])
+        noisy = surfels + 1e-3 * size * rng.normal(size=surfels.shape)
+        sampled = rng.random(len(surfels)) < 0.5
+        found = graphreg.register(transform(inverse(MOVED), noisy[sampled]), noisy[~sampled])
         off = found.transformation @ inverse(MOVED)
         twist = off[:3, :3] - off[:3, :3].T
-        shift = transform(off, found.centre[None])[0] - found.centre
-        errors.append([twist[2, 1] / 2, twist[0, 2] / 2, twist[1, 0] / 2, *shift])
+        translation = transform(off, found.centre[None])[0] - found.centre
+        errors.append([twist[2, 1] / 2, twist[0, 2] / 2, twist[1, 0] / 2, *translation])
         variances.append(np.diag(found.covariance))
     ratio = np.sqrt(np.mean(np.square(errors), axis=0) / np.mean(variances, axis=0))
     assert (ratio > 1 / 3).all()
     assert (ratio < 3).all()
 
 
-def test_the_published_method_is_judged_alike(pair: synthetic.Pair) -> None:
+def test_poses_of_other_methods_are_judged_by_the_same_evidence(pair: synthetic.Pair) -> None:
     good = graphreg.register(pair.source, pair.target, method="graphreg-paper", init=pair.T_target_source)
     assert good.success
     size = np.ptp(pair.target, axis=0).max()
