@@ -1,4 +1,4 @@
-"""The engine as a whole: from any pose, among outliers, with constrained degrees of freedom, and on degenerate clouds."""
+"""The engine as a whole: any initial pose, outliers, constrained degrees of freedom, degenerate clouds."""
 
 from __future__ import annotations
 
