@@ -107,7 +107,7 @@ def test_files_of_another_format_and_a_map_of_nothing_are_told(tmp_path: Path) -
         (("frames", "--report", "page.txt"), "expected a name that ends in .html"),
         (("frames", "--truth", "short.kitti"), "holds 2 poses, too few for 5 frames"),
         (("frames", "--every", "0"), "--every"),
-        (("empty",), "holds no frames"),
+        (("empty",), "has no frames"),
     ],
 )
 def test_what_cannot_be_used_is_told(folder: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -229,7 +229,7 @@ def test_outputs_are_checked_before_anything_is_read(run: Shell, option: str, pl
     [
         (("register", "none.ply", "none.ply", "-o", "a.txt", "--save-aligned", "a.txt"), "a.txt: is named twice"),
         (("register", "none.ply", "none.ply", "--png", "a.jpg"), "a.jpg: expected a name that ends in .png"),
-        (("register", "source.ply", "target.ply", "--init", "two.txt"), "two.txt: holds 2 poses, expected one"),
+        (("register", "source.ply", "target.ply", "--init", "two.txt"), "two.txt: has 2 poses, expected one"),
         (("info", "none.ply", "--png", "nowhere/a.png"), "nowhere/a.png: there is no folder nowhere"),
         (("clean", "none.ply", "a.stl"), "a.stl: .stl files can be read, but not written"),
         (("convert", "none.ply", "a"), "a: it has no suffix"),

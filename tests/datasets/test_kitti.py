@@ -160,7 +160,7 @@ def no_frames(root: Path) -> None:
         (mirrored, r"03\.txt: line 1: the pose: expected a rotation, got a reflection"),
         (not_numbers, r"03\.txt: line 1: the pose: expected finite numbers"),
         (too_few, r"03\.txt: has 3 poses, too few for 000003\.bin"),
-        (cut_line, r"03\.txt: line 4 should hold 12 numbers"),
+        (cut_line, r"03\.txt: line 4: expected 12 numbers"),
         (lambda root: (root / "poses" / "03.txt").write_text("\n"), r"03\.txt: .*no poses"),
         (lambda root: (root / "poses" / "03.txt").unlink(), r"03\.txt: does not exist; KITTI has poses"),
         (lambda root: (root / "sequences" / "03" / "calib.txt").unlink(), r"calib\.txt: does not exist"),

@@ -1,4 +1,4 @@
-"""Damaged files, cut or changed anywhere: a FileError, or points that the file does hold; nothing else."""
+"""Files truncated or changed anywhere: a FileError, or points that the file does contain; nothing else."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ VERTICES = b"".join(b"v " + line + b"\n" for line in TEXT.encode().splitlines())
 TRIANGLES = b"".join(struct.pack("<12fH", 0, 0, 1, *SINGLE[list(t)].ravel(), 0) for t in ((0, 1, 2), (1, 2, 3)))
 LISTS = b"".join(row.astype("<f8").tobytes() + b"\x02" + b"ab" for row in POINTS)
 
-# What the file is called, and what is in it. All hold the four points.
+# Name and contents of files with the same four points.
 SAMPLES: dict[str, tuple[str, bytes]] = {
     "ply text": ("a.ply", ply("ascii") + TEXT.encode()),
     "ply text with faces": ("a.ply", ply("ascii", FACES) + TEXT.encode() + b"3 0 1 2\n3 1 2 3\n"),
@@ -89,11 +89,11 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "off of points": ("a.off", b"OFF\n4 0 0\n" + TEXT.encode()),
     "off": ("a.off", b"OFF\n4 1 0\n" + TEXT.encode() + b"3 0 1 2\n"),
     "stl text": ("a.stl", solid().encode()),
-    "stl binary": ("a.stl", b"made by hand".ljust(80) + struct.pack("<I", 2) + TRIANGLES),
+    "stl binary": ("a.stl", b"four points".ljust(80) + struct.pack("<I", 2) + TRIANGLES),
     "kitti": ("a.bin", np.c_[SINGLE, np.ones(4, "<f4")].astype("<f4").tobytes()),
 }
 TEXTS = [name for name, (_, content) in SAMPLES.items() if content.endswith(b"\n") and b"binary" not in content]
-UNCOUNTED = ["xyz", "csv", "obj", "obj of points", "kitti"]  # nothing in these says how many points they hold
+UNCOUNTED = ["xyz", "csv", "obj", "obj of points", "kitti"]  # nothing in these declares the number of points
 EXPECTED = {name: SINGLE.astype(float) if name in ("stl binary", "kitti") else POINTS for name in SAMPLES}
 
 
@@ -103,14 +103,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_the_samples_are_whole(folder: Path, name: str) -> None:
+def test_the_samples_are_complete(folder: Path, name: str) -> None:
     path = folder / SAMPLES[name][0]
     path.write_bytes(SAMPLES[name][1])
     np.testing.assert_array_equal(read_cloud(path).points, EXPECTED[name])
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_cut_short_at_every_byte(folder: Path, name: str) -> None:
+def test_truncated_at_every_byte(folder: Path, name: str) -> None:
     path, content = folder / SAMPLES[name][0], SAMPLES[name][1]
     whole = 0
     for length in range(len(content)):
@@ -120,18 +120,18 @@ def test_cut_short_at_every_byte(folder: Path, name: str) -> None:
         except FileError:
             continue
         expected = EXPECTED[name][: len(points)].copy()
-        if name in TEXTS and cut_number_may_pass(content, length, expected[:-1, 2], name in UNCOUNTED):
+        if name in TEXTS and truncated_number_may_pass(content, length, expected[:-1, 2], name in UNCOUNTED):
             expected[-1, 2] = points[-1, 2]
         np.testing.assert_array_equal(points, expected)
         if name not in UNCOUNTED:
-            # All the points are there, and only the last number or what follows it is cut.
+            # All points are there; only the last number or what follows it is truncated.
             assert len(points) == 4
             whole += 1
     assert whole < 20
 
 
-def cut_number_may_pass(content: bytes, length: int, before: NDArray[np.float64], uncounted: bool) -> bool:
-    """Whether a number that was cut has as many decimals as one before it in its column, or no other sign is left."""
+def truncated_number_may_pass(content: bytes, length: int, before: NDArray[np.float64], uncounted: bool) -> bool:
+    """Whether a truncated number has as many decimals as one before it in its column, so that nothing shows it."""
     if not (content[length - 1 : length + 1].strip(b"0123456789.-e") == b"" and content[length:].strip()):
         return False
     if not uncounted:
@@ -150,7 +150,7 @@ def decimals(number: str) -> int:
     ("suffix", "line"),
     [("xyz", "{} {} {}"), ("csv", "{},{},{}"), ("pts", "{}\t{}\t{}"), ("asc", "{}; {}; {}"), ("obj", "v {} {} {}")],
 )
-def test_every_cut_within_a_number_of_fixed_decimals_is_seen(
+def test_truncation_within_a_number_of_fixed_decimals_is_detected(
     folder: Path, suffix: str, line: str, end: str, form: str
 ) -> None:
     lines = [line.format(*map(form.format, row)) + end for row in POINTS.tolist()]
@@ -158,21 +158,21 @@ def test_every_cut_within_a_number_of_fixed_decimals_is_seen(
     content = "".join(lines).encode()
     path = folder / f"fixed.{suffix}"
     read = set()
-    for length in range(len(lines[0]), len(content) + 1):  # a first line alone has nothing to be compared with
+    for length in range(len(lines[0]), len(content) + 1):  # a single line has nothing to be compared with
         path.write_bytes(content[:length])
         with contextlib.suppress(FileError):
             points = read_cloud(path).points
             assert points.tolist() == expected[: len(points)]
             read.add(length)
     whole = [sum(map(len, lines[: i + 1])) for i in range(4)]
-    # A line is taken from its last digit on, with any part of its end.
+    # A line is accepted from its last digit on, with any part of its line break.
     assert read == {at - back for at in whole for back in range(len(end) + 1) if at - back >= len(lines[0])}
 
 
 @pytest.mark.parametrize("tail", ["", " ", "\t", "\r", " \r"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_file_without_its_last_line_break_is_whole(folder: Path, name: str, end: str, tail: str) -> None:
+def test_a_file_without_its_last_line_break_is_complete(folder: Path, name: str, end: str, tail: str) -> None:
     path = folder / SAMPLES[name][0]
     text = SAMPLES[name][1].decode().replace("\r\n", "\n").removesuffix("\n")
     path.write_bytes((text.replace("\n", end) + tail).encode())
@@ -180,20 +180,20 @@ def test_a_file_without_its_last_line_break_is_whole(folder: Path, name: str, en
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
-    """A few bytes overwritten, left out, put in or repeated; the header is hit more often."""
-    place = st.one_of(st.integers(0, len(content)), st.integers(0, min(len(content), 120)))
-    piece = st.one_of(
+    """A few bytes overwritten, removed or inserted; more often in the header."""
+    offset = st.one_of(st.integers(0, len(content)), st.integers(0, min(len(content), 120)))
+    inserted = st.one_of(
         st.binary(max_size=4),
         st.sampled_from(
             [b"\xff" * 4, b"\xff" * 8, b"\0" * 8, b"-1", b"99999999999999", b"1e9", b"nan", b"\n", b" ", b","]
         ),
     )
-    edit = st.tuples(place, st.integers(0, 8), piece)
+    edit = st.tuples(offset, st.integers(0, 8), inserted)
 
     def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
         result = content
-        for at, gone, new in edits:
-            result = result[:at] + new + result[at + gone :]
+        for at, removed, new in edits:
+            result = result[:at] + new + result[at + removed :]
         return result
 
     return st.lists(edit, min_size=1, max_size=3).map(apply)
@@ -202,7 +202,7 @@ def damaged(content: bytes) -> st.SearchStrategy[bytes]:
 @pytest.mark.parametrize("name", SAMPLES)
 @settings(max_examples=30, deadline=5000, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_changed_anywhere(folder: Path, name: str, data: st.DataObject) -> None:
+def test_files_changed_anywhere_are_read_or_refused(folder: Path, name: str, data: st.DataObject) -> None:
     path = folder / SAMPLES[name][0]
     path.write_bytes(data.draw(damaged(SAMPLES[name][1])))
     try:
@@ -218,7 +218,7 @@ def test_changed_anywhere(folder: Path, name: str, data: st.DataObject) -> None:
 @settings(max_examples=20, deadline=5000, suppress_health_check=list(HealthCheck))
 @given(content=st.binary(max_size=300))
 @example(content=b"\n" * 300)
-def test_anything_at_all(folder: Path, suffix: str, content: bytes) -> None:
+def test_any_bytes_are_read_or_refused(folder: Path, suffix: str, content: bytes) -> None:
     path = folder / f"any{suffix}"
     path.write_bytes(content)
     with contextlib.suppress(FileError):
@@ -247,16 +247,16 @@ def test_anything_at_all(folder: Path, suffix: str, content: bytes) -> None:
         ("a.off", b"OFF\n" + b"# \n" * 200_000),
     ],
 )
-def test_nothing_takes_long(tmp_path: Path, file: str, content: bytes) -> None:
+def test_malicious_files_are_refused_quickly(tmp_path: Path, file: str, content: bytes) -> None:
     path = tmp_path / file
     path.write_bytes(content)
-    start = time.process_time()  # what others do on the machine is not counted
+    start = time.process_time()  # CPU time, which other processes do not affect
     with pytest.raises(FileError):
         read_cloud(path)
     assert time.process_time() - start < 2
 
 
-# Runs in a process of its own, so that a crash is seen and memory is limited.
+# Runs in a separate process, so that a crash is detected and memory is limited.
 CHILD = """
 import random, resource, sys
 from pathlib import Path
@@ -296,7 +296,7 @@ print(outcomes["read"], outcomes["refused"])
 
 
 @pytest.mark.parametrize("suffix", ["las", "laz", "e57"])
-def test_other_libraries_do_not_take_the_process_down(tmp_path: Path, suffix: str) -> None:
+def test_damage_does_not_crash_the_libraries_of_other_formats(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("resource")
     pytest.importorskip("pye57" if suffix == "e57" else "laspy")
     path = tmp_path / f"good.{suffix}"
@@ -316,7 +316,7 @@ def test_other_libraries_do_not_take_the_process_down(tmp_path: Path, suffix: st
 
 
 @pytest.mark.parametrize("suffix", ["las", "laz", "e57"])
-def test_other_formats_cut_short_at_every_byte(tmp_path: Path, suffix: str) -> None:
+def test_other_formats_truncated_at_every_byte(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("pye57" if suffix == "e57" else "laspy")
     path = tmp_path / f"a.{suffix}"
     write(path, POINTS)
@@ -327,12 +327,12 @@ def test_other_formats_cut_short_at_every_byte(tmp_path: Path, suffix: str) -> N
             points = read_cloud(path).points
         except FileError:
             continue
-        # What follows the points in LAZ (the chunk table) may go missing in part without harm.
+        # In LAZ the chunk table follows the points; a part of it may be missing without harm.
         np.testing.assert_array_equal(points, whole)
         assert suffix == "laz"
 
 
-LIARS = """
+FALSE_COUNTS = """
 import resource, sys
 from graphreg import FileError
 from graphreg.files import read_cloud
@@ -349,10 +349,10 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
-def test_claims_do_not_set_memory_aside(tmp_path: Path) -> None:
-    """Every file says it holds 10^9 to 10^12 points; 64 megabytes must do to find out that it does not."""
+def test_declared_counts_allocate_no_memory(tmp_path: Path) -> None:
+    """Every file declares 10^9 to 10^12 points; 64 megabytes must suffice to refuse it."""
     huge = b"100000000000"
-    liars = [
+    files = [
         ("a.ply", ply("ascii").replace(b"vertex 4", b"vertex " + huge) + TEXT.encode()),
         ("b.ply", ply("binary_big_endian").replace(b"vertex 4", b"vertex " + huge) + bytes(96)),
         ("c.ply", ply("binary_little_endian", FACES).replace(b"face 2", b"face " + huge) + bytes(99)),
@@ -375,11 +375,11 @@ def test_claims_do_not_set_memory_aside(tmp_path: Path) -> None:
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("points.npy", npy() + bytes(200_000_000))
-    liars.append(("a.npz", stream.getvalue()))
-    for name, content in liars:
+    files.append(("a.npz", stream.getvalue()))
+    for name, content in files:
         (tmp_path / name).write_bytes(content)
-    paths = [str(tmp_path / name) for name, _ in liars]
+    paths = [str(tmp_path / name) for name, _ in files]
     child = subprocess.run(
-        [sys.executable, "-c", LIARS, *paths], capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, "-c", FALSE_COUNTS, *paths], capture_output=True, text=True, timeout=600, check=False
     )
     assert child.returncode == 0, child.stderr

@@ -22,7 +22,7 @@ def cartesian(points: Any) -> dict[str, Any]:
     return {f"cartesian{axis}": np.array(points[:, i], float) for i, axis in enumerate("XYZ")}
 
 
-def test_scans_are_put_into_the_common_frame(tmp_path: Path) -> None:
+def test_scans_are_transformed_to_the_common_frame(tmp_path: Path) -> None:
     path = tmp_path / "a.e57"
     with pye57.E57(str(path), "w") as file:
         file.write_scan_raw(
@@ -35,11 +35,11 @@ def test_scans_are_put_into_the_common_frame(tmp_path: Path) -> None:
             }
         )
         half = np.sqrt(0.5)
-        turn, shift = np.array([half, 0, 0, half]), np.array([4e5, 5e6, 7])
-        file.write_scan_raw(cartesian(POINTS) | {"intensity": np.ones(50)}, rotation=turn, translation=shift)
+        rotation, translation = np.array([half, 0, 0, half]), np.array([4e5, 5e6, 7])
+        file.write_scan_raw(cartesian(POINTS) | {"intensity": np.ones(50)}, rotation=rotation, translation=translation)
     cloud = read_cloud(path)
-    turned = np.stack([-POINTS[:, 1], POINTS[:, 0], POINTS[:, 2]], axis=1) + shift
-    np.testing.assert_allclose(cloud.points, np.concatenate([POINTS, turned]), rtol=0, atol=1e-8)
+    transformed = np.stack([-POINTS[:, 1], POINTS[:, 0], POINTS[:, 2]], axis=1) + translation
+    np.testing.assert_allclose(cloud.points, np.concatenate([POINTS, transformed]), rtol=0, atol=1e-8)
     assert list(cloud.attributes) == ["intensity"]
     assert cloud.attributes["intensity"].dtype == np.float32
     assert cloud.attributes["intensity"].tolist() == [*range(50), *[1] * 50]
@@ -57,7 +57,7 @@ def test_invalid_points_are_dropped_and_counted(tmp_path: Path) -> None:
     assert cloud.attributes["rowIndex"].tolist() == np.flatnonzero(states == 0).tolist()
 
 
-def test_spherical_coordinates(tmp_path: Path) -> None:
+def test_spherical_coordinates_are_converted(tmp_path: Path) -> None:
     libe57 = pye57.libe57
     path = tmp_path / "a.e57"
     values = {
@@ -81,36 +81,36 @@ def test_spherical_coordinates(tmp_path: Path) -> None:
     np.testing.assert_allclose(read_cloud(path).points, [[2, 0, 0], [0, np.sqrt(3), 1]], atol=1e-12)
 
 
-def test_a_file_without_scans(tmp_path: Path) -> None:
+def test_a_file_without_scans_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.e57"
     pye57.E57(str(path), "w").close()
-    with pytest.raises(FileError, match="holds no points"):
+    with pytest.raises(FileError, match="has no points"):
         read_cloud(path)
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("offset", "value", "message"),
     [
         (0, 1, "does not begin with an E57 header"),
-        (16, 2048, "says it has 2048 bytes"),
+        (16, 2048, "declares 2048 bytes"),
         (16, 2047, "damaged E57 header"),
-        (24, 2**63, "description lies behind its end"),
-        (32, 2**64 - 1, "description lies behind its end"),
+        (24, 2**63, "XML section beyond its end"),
+        (32, 2**64 - 1, "XML section beyond its end"),
         (40, 0, "damaged E57 header"),
         (1200, 99, "checksum"),
     ],
 )
-def test_damage(tmp_path: Path, place: int, value: int, said: str) -> None:
+def test_damaged_files_are_refused(tmp_path: Path, offset: int, value: int, message: str) -> None:
     path = tmp_path / "a.e57"
     write(path, POINTS)
     data = bytearray(path.read_bytes())
-    struct.pack_into("<Q", data, place, value)
+    struct.pack_into("<Q", data, offset, value)
     path.write_bytes(data)
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         read_cloud(path)
 
 
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.e57"
     write(path, POINTS)
     monkeypatch.setitem(sys.modules, "pye57", None)

@@ -1,4 +1,4 @@
-"""Folders of frames: which files are frames, and in which order."""
+"""Folders of frames: which files are frames, and their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_folder_is_read_in_the_order_of_numbers(tmp_path: Path) -> None:
     (tmp_path / "poses.txt").write_text("1 2 3\n")
     assert [path.name for path in frame_files(tmp_path)] == ["scan9.ply", "scan10.ply", "scan100.ply"]
     (tmp_path / "velodyne").mkdir()
-    with pytest.raises(InputError, match="holds no frames; point clouds are .ply"):
+    with pytest.raises(InputError, match="has no frames; point clouds are .ply"):
         frame_files(tmp_path)
     graphreg.write(tmp_path / "velodyne" / "000000.bin", np.eye(3))
     assert [path.name for path in frame_files(tmp_path)] == ["000000.bin"]

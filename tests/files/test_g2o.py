@@ -30,7 +30,7 @@ def test_a_graph_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_information_is_that_of_g2o(tmp_path: Path) -> None:
-    """Of g2o's edge: a translation along the second's axes before Z, and a quaternion's vector, half of the angle."""
+    """The error of a g2o edge: a translation on the right of Z, and the vector of a quaternion, half of the angle."""
     half = np.sqrt(0.5)
     numbers = " ".join("1" if i == j else "0" for i in range(6) for j in range(i, 6))
     path = tmp_path / "graph.g2o"

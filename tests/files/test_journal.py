@@ -1,4 +1,4 @@
-"""A journal: what was appended is there again, wherever it was cut off; one process at a time."""
+"""The journal: entries are read back wherever the file was truncated; one process writes at a time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from graphreg.files.journal import Journal
 ENTRIES: list[Any] = [{"a": 1}, "two\nlines", [3.25, None], {"é": "ü" * 50}]
 
 
-def opened(path: Path, **how: Any) -> tuple[Journal, list[Any], list[int]]:
+def opened(path: Path, **options: Any) -> tuple[Journal, list[Any], list[int]]:
     entries: list[Any] = []
-    places: list[int] = []
+    offsets: list[int] = []
 
-    def take(entry: Any, place: int) -> None:
+    def on_entry(entry: Any, offset: int) -> None:
         entries.append(entry)
-        places.append(place)
+        offsets.append(offset)
 
-    return Journal(path, take, "is no entry", **how), entries, places
+    return Journal(path, on_entry, "is no entry", **options), entries, offsets
 
 
 def write(path: Path, entries: list[Any]) -> list[int]:
     journal, _, _ = opened(path)
-    places = [journal.append(entry) for entry in entries]
+    offsets = [journal.append(entry) for entry in entries]
     journal.close()
-    return places
+    return offsets
 
 
 def entries_of(path: Path) -> list[Any]:
@@ -39,44 +39,44 @@ def entries_of(path: Path) -> list[Any]:
     return entries
 
 
-def test_entries_come_back_with_their_places(tmp_path: Path) -> None:
-    places = write(tmp_path / "new" / "journal", ENTRIES)
+def test_entries_are_read_back_with_their_offsets(tmp_path: Path) -> None:
+    offsets = write(tmp_path / "new" / "journal", ENTRIES)
     journal, entries, found = opened(tmp_path / "new" / "journal")
-    assert (entries, found) == (ENTRIES, places)
+    assert (entries, found) == (ENTRIES, offsets)
     journal.close()
 
 
-def test_cut_off_anywhere_it_keeps_what_is_whole_and_goes_on(tmp_path: Path) -> None:
+def test_truncated_anywhere_it_keeps_complete_entries_and_appends_more(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    places = write(path, ENTRIES)
+    offsets = write(path, ENTRIES)
     content = path.read_bytes()
-    for cut in range(len(content) + 1):
-        path.write_bytes(content[:cut])
-        whole = sum(cut >= end for end in (*places[1:], len(content)))
+    for length in range(len(content) + 1):
+        path.write_bytes(content[:length])
+        complete = sum(length >= end for end in (*offsets[1:], len(content)))
         journal, entries, _ = opened(path)
-        assert entries == ENTRIES[:whole]
-        for entry in ENTRIES[whole:]:
+        assert entries == ENTRIES[:complete]
+        for entry in ENTRIES[complete:]:
             journal.append(entry)
         journal.close()
         assert path.read_bytes() == content
 
 
-def test_what_is_appended_is_with_the_system_at_once(tmp_path: Path) -> None:
+def test_entries_are_passed_to_the_system_at_once(tmp_path: Path) -> None:
     journal, _, _ = opened(tmp_path / "journal")
     journal.append("x")
     assert (tmp_path / "journal").read_bytes() == b'"x"\n'
     journal.close()
 
 
-def test_fresh_forgets(tmp_path: Path) -> None:
+def test_truncate_discards_what_exists(tmp_path: Path) -> None:
     write(tmp_path / "journal", ENTRIES)
-    journal, entries, _ = opened(tmp_path / "journal", fresh=True)
+    journal, entries, _ = opened(tmp_path / "journal", truncate=True)
     assert entries == []
     assert (tmp_path / "journal").read_bytes() == b""
     journal.close()
 
 
-def test_a_line_that_is_no_entry_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+def test_an_invalid_line_is_reported_and_the_file_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'"one"\nnonsense\n"three"\nhalf')
     with pytest.raises(FileError, match="journal: line 2 is no entry"):
@@ -84,7 +84,7 @@ def test_a_line_that_is_no_entry_is_named_and_left_as_it_is(tmp_path: Path) -> N
     assert path.read_bytes() == b'"one"\nnonsense\n"three"\nhalf'
 
 
-def test_what_cannot_be_written_as_json_leaves_no_trace(tmp_path: Path) -> None:
+def test_what_is_no_json_is_refused_and_not_written(tmp_path: Path) -> None:
     journal, _, _ = opened(tmp_path / "journal")
     journal.append(1)
     with pytest.raises(ValueError, match="JSON"):
@@ -94,14 +94,14 @@ def test_what_cannot_be_written_as_json_leaves_no_trace(tmp_path: Path) -> None:
     assert entries_of(tmp_path / "journal") == [1, 2]
 
 
-def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk."""
+def test_a_full_disk_leaves_complete_lines(tmp_path: Path) -> None:
+    """A limit on the size of files simulates the full disk."""
     script = """
 import resource, signal, sys
 from pathlib import Path
 from graphreg.files.journal import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-journal = Journal(Path(sys.argv[1]), lambda entry, place: None, "")
+journal = Journal(Path(sys.argv[1]), lambda entry, offset: None, "")
 journal.append("a" * 30)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50, resource.RLIM_INFINITY))
 try:
@@ -114,12 +114,12 @@ except OSError:
     assert entries_of(tmp_path / "journal") == ["a" * 30, "c" * 30]
 
 
-def test_two_at_once_are_refused_and_a_dead_one_is_no_hindrance(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
     script = """
 import os, sys
 from pathlib import Path
 from graphreg.files.journal import Journal
-journal = Journal(Path(sys.argv[1]), lambda entry, place: None, "")
+journal = Journal(Path(sys.argv[1]), lambda entry, offset: None, "")
 journal.append("mine")
 print("open", flush=True)
 sys.stdin.read()

@@ -1,4 +1,4 @@
-"""PCD files: every kind of data, and headers that lie."""
+"""PCD files: text, binary and compressed data, and false headers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def save(tmp_path: Path, data: bytes, kind: str = "ascii", **changes: str) -> Pa
 
 
 def literals(data: bytes) -> bytes:
-    """LZF that copies everything."""
+    """LZF of literal runs alone."""
     return b"".join(bytes([len(data[i : i + 32]) - 1]) + data[i : i + 32] for i in range(0, len(data), 32))
 
 
-def test_text_with_an_organised_cloud(tmp_path: Path) -> None:
+def test_text_of_an_organised_cloud_is_read(tmp_path: Path) -> None:
     path = save(tmp_path, b"1 2 3\nnan nan nan\r\n4 5 6\n7 8 9\n", WIDTH="2", HEIGHT="2", POINTS="4")
     cloud = read_cloud(path)
     assert cloud.points.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
@@ -80,14 +80,14 @@ def test_every_size_type_and_count_as_text(tmp_path: Path) -> None:
     check_wide(save(tmp_path, " ".join(words).encode() + b"\n", **WIDE))
 
 
-def test_compressed_data_go_field_by_field(tmp_path: Path) -> None:
+def test_compressed_data_are_stored_field_by_field(tmp_path: Path) -> None:
     data = struct.pack("<6f", 1, 4, 2, 5, 3, 6)
     packed = literals(data)
     path = save(tmp_path, struct.pack("<II", len(packed), 24) + packed + b"padding", "binary_compressed")
     assert read_cloud(path).points.tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
-def test_a_packed_colour_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_packed_colour_keeps_its_bits(tmp_path: Path) -> None:
     colours = np.array([0x00FF8001, 0x00000000], np.uint32)
     data = b"".join(struct.pack("<3fI", 1, 2, 3, colour) for colour in colours)
     path = save(tmp_path, data, "binary", FIELDS="x y z rgb", SIZE="4 4 4 4", TYPE="F F F F", COUNT="1 1 1 1")
@@ -99,22 +99,22 @@ def test_old_headers_without_count_and_points(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "kind", "changes", "said"),
+    ("data", "kind", "changes", "message"),
     [
-        (b"1 2 3\n", "ascii", {}, "says it holds 2 points but ends after 1"),
-        (b"1 2 3\n4 5\n", "ascii", {}, "line 13 should hold 3 numbers"),
-        (b"1 2 3\n4 5 6\n7 8 9\n", "ascii", {}, "goes on"),
-        (bytes(23), "binary", {}, "says it holds 2 points of 12 bytes, but only 23 bytes follow"),
+        (b"1 2 3\n", "ascii", {}, "declares 2 points but ends after 1"),
+        (b"1 2 3\n4 5\n", "ascii", {}, "line 13: expected 3 numbers"),
+        (b"1 2 3\n4 5 6\n7 8 9\n", "ascii", {}, "continues after everything"),
+        (bytes(23), "binary", {}, "declares 2 points of 12 bytes, but only 23 bytes follow"),
         (bytes(24), "binary", {"WIDTH": "1000000000000", "POINTS": "1000000000000"}, "only 24 bytes follow"),
-        (bytes(24), "binary", {"WIDTH": "-2", "POINTS": "-2"}, "WIDTH should be a count"),
+        (bytes(24), "binary", {"WIDTH": "-2", "POINTS": "-2"}, "WIDTH: expected a count"),
         (bytes(24), "binary", {"POINTS": "3"}, "POINTS is 3, but WIDTH times HEIGHT is 2"),
-        (bytes(24), "binary", {"WIDTH": "0", "POINTS": "0"}, "holds no points"),
+        (bytes(24), "binary", {"WIDTH": "0", "POINTS": "0"}, "has no points"),
         (bytes(24), "binary", {"WIDTH": "", "POINTS": ""}, "no WIDTH"),
-        (bytes(24), "binary", {"SIZE": "4 4 3"}, "makes no sense"),
-        (bytes(24), "binary", {"TYPE": "F F Q"}, "makes no sense"),
-        (bytes(24), "binary", {"SIZE": "1 4 4"}, "makes no sense"),
-        (bytes(24), "binary", {"COUNT": "1 1 0"}, "makes no sense"),
-        (bytes(24), "binary", {"COUNT": "1 1 999999999999"}, "makes no sense"),
+        (bytes(24), "binary", {"SIZE": "4 4 3"}, "is not supported"),
+        (bytes(24), "binary", {"TYPE": "F F Q"}, "is not supported"),
+        (bytes(24), "binary", {"SIZE": "1 4 4"}, "is not supported"),
+        (bytes(24), "binary", {"COUNT": "1 1 0"}, "is not supported"),
+        (bytes(24), "binary", {"COUNT": "1 1 999999999999"}, "is not supported"),
         (bytes(24), "binary", {"COUNT": "90 90 90"}, "larger than the file"),
         (
             bytes(30),
@@ -125,13 +125,13 @@ def test_old_headers_without_count_and_points(tmp_path: Path) -> None:
         (bytes(24), "binary", {"SIZE": "4 4"}, "one word for each field"),
         (bytes(24), "binary", {"FIELDS": "x y y"}, "two fields are called 'y'"),
         (bytes(24), "binary", {"FIELDS": "x y w"}, "no z coordinate"),
-        (bytes(24), "zipped", {}, "DATA 'zipped' is not known"),
-        (bytes(24), "binary", {"COLOUR": "red"}, "'COLOUR red' makes no sense"),
+        (bytes(24), "zipped", {}, "DATA: expected ascii.*, got 'zipped'"),
+        (bytes(24), "binary", {"COLOUR": "red"}, "'COLOUR red' cannot be interpreted"),
         (
             struct.pack("<II", 5, 25) + bytes(30),
             "binary_compressed",
             {},
-            "unfolds to 25 bytes, but its points take 24",
+            "declares 25 bytes after decompression, but its points have 24",
         ),
         (struct.pack("<II", 99, 24) + bytes(30), "binary_compressed", {}, "ends after 30"),
         (struct.pack("<II", 30, 24) + bytes(30), "binary_compressed", {}, "damaged"),
@@ -145,6 +145,8 @@ def test_old_headers_without_count_and_points(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_lies(tmp_path: Path, data: bytes, kind: str, changes: dict[str, str], said: str) -> None:
-    with pytest.raises(FileError, match=said):
+def test_false_headers_are_refused(
+    tmp_path: Path, data: bytes, kind: str, changes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(FileError, match=message):
         read_cloud(save(tmp_path, data, kind, **changes))

@@ -1,4 +1,4 @@
-"""PLY files with all the oddities that real ones have."""
+"""PLY files: types, byte orders, lists, and false headers."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def save(tmp_path: Path, header: str, data: bytes, form: str = "ascii") -> Path:
     return path
 
 
-def test_a_stanford_scan(tmp_path: Path) -> None:
-    header = f"obj_info num_cols 512\ncomment by hand\nelement vertex 2\n{XYZ}element range_grid 4\n"
+def test_a_stanford_scan_is_read(tmp_path: Path) -> None:
+    header = f"obj_info num_cols 512\ncomment a scan\nelement vertex 2\n{XYZ}element range_grid 4\n"
     header += "property list uchar int vertex_indices\n"
     path = save(tmp_path, header, b"-0.06325 0.0359793 0.0420873 \n1 2 3 \n0 \n1 0 \n0 \n1 1 \n")
     cloud = read_cloud(path)
     assert cloud.points.tolist() == [[-0.06325, 0.0359793, 0.0420873], [1, 2, 3]]
     assert cloud.attributes == {}
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(FileError, match="says it holds 4 lines or records of 'range_grid' but ends after 3"):
+    with pytest.raises(FileError, match="declares 4 lines or records of 'range_grid' but ends after 3"):
         read_cloud(path)
 
 
-def test_crlf_stray_header_lines_and_blank_lines(tmp_path: Path) -> None:
+def test_crlf_unknown_header_lines_and_blank_lines_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "a.ply"
     text = f"ply\nformat ascii 1.0\nSCANNER 12\n\nelement vertex 2\n{XYZ}end_header\n\n1 2 3\n\n4 5 6\n\n"
     path.write_bytes(text.replace("\n", "\r\n").encode())
@@ -112,28 +112,28 @@ def test_coordinates_of_a_national_grid_keep_their_digits(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("header", "data", "said"),
+    ("header", "data", "message"),
     [
-        (f"element vertex 3\n{XYZ}", b"1 2 3\n4 5 6\n", "says it holds 3 vertices but ends after 2"),
+        (f"element vertex 3\n{XYZ}", b"1 2 3\n4 5 6\n", "declares 3 vertices but ends after 2"),
         (
             f"element vertex 1000000000000\n{XYZ}",
             b"1 2 3\n",
-            "says it holds 1000000000000 vertices but ends after 1",
+            "declares 1000000000000 vertices but ends after 1",
         ),
         (f"element vertex -1\n{XYZ}", b"1 2 3\n", "element vertex -1"),
-        (f"element vertex 99999999999999999999999\n{XYZ}", b"1 2 3\n", "makes no sense"),
-        (f"element vertex 1e3\n{XYZ}", b"1 2 3\n", "makes no sense"),
-        (f"element vertex 0\n{XYZ}", b"", "holds no points"),
-        (f"element vertex 1\n{XYZ}", b"1 2 abc\n", "line 8 should hold 3 numbers, but is '1 2 abc'"),
+        (f"element vertex 99999999999999999999999\n{XYZ}", b"1 2 3\n", "cannot be interpreted"),
+        (f"element vertex 1e3\n{XYZ}", b"1 2 3\n", "cannot be interpreted"),
+        (f"element vertex 0\n{XYZ}", b"", "has no points"),
+        (f"element vertex 1\n{XYZ}", b"1 2 abc\n", "line 8: expected 3 numbers, got '1 2 abc'"),
         (f"element vertex 1\n{XYZ}", b"1 2\n", "line 8"),
         (f"element vertex 1\n{XYZ}", b"1 2 3 4\n", "line 8"),
-        (f"element vertex 1\n{XYZ}", b"1 2 3\n4 5 6\n", "goes on after everything"),
+        (f"element vertex 1\n{XYZ}", b"1 2 3\n4 5 6\n", "continues after everything"),
         (
             f"element vertex 1\n{XYZ}",
             b"1 2",
-            "says it holds 1 vertices but ends after 0, in the middle of line 8, '1 2'",
+            "declares 1 vertices but ends after 0, in the middle of line 8, '1 2'",
         ),
-        (f"element vertex 3\n{XYZ}", b"1 2 3\n4 5 6", "says it holds 3 vertices but ends after 2"),
+        (f"element vertex 3\n{XYZ}", b"1 2 3\n4 5 6", "declares 3 vertices but ends after 2"),
         (f"element vertex 1\n{XYZ}", b"nan 2 3\n", "none of its 1 points is finite"),
         (f"element vertex 1\n{XYZ}", b"1e200 2 3\n", "too large"),
         (f"element vertex 1\n{XYZ}property uchar r\n", b"1 2 3 256\n", "r is 256, which is no uint8"),
@@ -142,29 +142,29 @@ def test_coordinates_of_a_national_grid_keep_their_digits(tmp_path: Path) -> Non
         ("element vertex 1\n", b"1 2\n", "no x coordinate"),
         ("element face 1\nproperty int x\n", b"1\n", "one element 'vertex'"),
         (f"element vertex 1\n{XYZ}element vertex 1\n{XYZ}", b"1 2 3\n1 2 3\n", "one element 'vertex'"),
-        ("property float x\n", b"", "makes no sense"),
-        (f"element vertex 1\n{XYZ}property float x\n", b"1 2 3 4\n", "makes no sense"),
-        (f"element vertex 1\n{XYZ}property quad q\n", b"1 2 3 4\n", "makes no sense"),
-        (f"element vertex 1\n{XYZ}property list float int q\n", b"1 2 3 0\n", "makes no sense"),
+        ("property float x\n", b"", "cannot be interpreted"),
+        (f"element vertex 1\n{XYZ}property float x\n", b"1 2 3 4\n", "cannot be interpreted"),
+        (f"element vertex 1\n{XYZ}property quad q\n", b"1 2 3 4\n", "cannot be interpreted"),
+        (f"element vertex 1\n{XYZ}property list float int q\n", b"1 2 3 0\n", "cannot be interpreted"),
         (f"element vertex 1\n{XYZ}property list uchar int q\n", b"1 2 3 2 5\n", "line 9"),
         (f"element vertex 1\n{XYZ}property list uchar int q\n", b"1 2 3 -1\n", "line 9"),
     ],
 )
-def test_text_that_lies(tmp_path: Path, header: str, data: bytes, said: str) -> None:
+def test_text_with_a_false_header_is_refused(tmp_path: Path, header: str, data: bytes, message: str) -> None:
     path = save(tmp_path, header, data)
-    with pytest.raises(FileError, match=said) as caught:
+    with pytest.raises(FileError, match=message) as caught:
         read_cloud(path)
     assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("header", "data", "said"),
+    ("header", "data", "message"),
     [
-        (f"element vertex 3\n{XYZ}", bytes(35), "says it holds 3 vertices but ends after 2"),
+        (f"element vertex 3\n{XYZ}", bytes(35), "declares 3 vertices but ends after 2"),
         (
             f"element vertex 1000000000000\n{XYZ}",
             bytes(24),
-            "says it holds 1000000000000 vertices but ends after 2",
+            "declares 1000000000000 vertices but ends after 2",
         ),
         (f"element vertex 900000000000000000\n{XYZ}", bytes(24), "ends after 2"),
         (f"element vertex 1\n{XYZ}", bytes(24), "12 bytes more"),
@@ -192,35 +192,35 @@ def test_text_that_lies(tmp_path: Path, header: str, data: bytes, said: str) -> 
         (f"element a 1000000000000\nelement vertex 1\n{XYZ}", bytes(13), "1 bytes more"),
     ],
 )
-def test_binary_that_lies(tmp_path: Path, header: str, data: bytes, said: str) -> None:
-    with pytest.raises(FileError, match=said):
+def test_binary_with_a_false_header_is_refused(tmp_path: Path, header: str, data: bytes, message: str) -> None:
+    with pytest.raises(FileError, match=message):
         read_cloud(save(tmp_path, header, data, "binary_little_endian"))
 
 
 @pytest.mark.parametrize(
     "text", ["", "plz\n", "ply", "ply\n", "ply\nformat ascii 1.0\n", "ply\nformat odd 1.0\nend_header\n"]
 )
-def test_no_header(tmp_path: Path, text: str) -> None:
+def test_a_missing_header_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.ply"
     path.write_text(text)
     with pytest.raises(FileError):
         read_cloud(path)
 
 
-def test_a_header_without_end(tmp_path: Path) -> None:
+def test_a_header_without_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.ply"
     path.write_text("ply\nformat ascii 1.0\n" + "comment\n" * 20_000)
     with pytest.raises(FileError, match="no end_header"):
         read_cloud(path)
 
 
-def test_a_line_without_end(tmp_path: Path) -> None:
+def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
     path = save(tmp_path, f"element vertex 1\n{XYZ}", b"1" * (5 << 20))
     with pytest.raises(FileError, match="longer than"):
         read_cloud(path)
 
 
-def test_lines_across_the_chunks_in_which_a_file_is_read(tmp_path: Path) -> None:
+def test_lines_that_span_two_chunks_are_read(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(size=(120_000, 3))
     text = "".join("{!r} {!r} {!r}\n".format(*row) for row in points.tolist())
     assert len(text) > 1.5 * (1 << 22)

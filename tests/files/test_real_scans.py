@@ -1,4 +1,4 @@
-"""The real scans that GRAPHREG_DATA points to: read whole, and refused when cut."""
+"""The real scans of GRAPHREG_DATA: all points are read, and truncated files refused."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ pytestmark = pytest.mark.skipif(not SCANS, reason="the environment variable GRAP
 def test_all_points_are_there(path: Path) -> None:
     cloud = read_cloud(path)
     content = path.read_bytes()
-    said = re.search(rb"element vertex (\d+)", content[:5000])
-    assert len(cloud.kept) == (int(said[1]) if said else len(content) // 16)
+    message = re.search(rb"element vertex (\d+)", content[:5000])
+    assert len(cloud.kept) == (int(message[1]) if message else len(content) // 16)
     assert cloud.dropped == 0
     assert 0 < np.ptp(cloud.points, axis=0).max() < 1000
 
 
 @pytest.mark.parametrize("path", [scan for scan in SCANS if scan.suffix == ".ply"][::4], ids=lambda path: path.name)
-def test_a_scan_that_was_cut_in_half(path: Path, tmp_path: Path) -> None:
+def test_a_scan_truncated_to_half_its_size_is_refused(path: Path, tmp_path: Path) -> None:
     content = path.read_bytes()
     (tmp_path / "half.ply").write_bytes(content[: len(content) // 2])
-    with pytest.raises(FileError, match=r"says it holds \d+ .* but ends after \d+"):
+    with pytest.raises(FileError, match=r"declares \d+ .* but ends after \d+"):
         read_cloud(tmp_path / "half.ply")
 
 
 @pytest.mark.parametrize("path", SCANS[::9], ids=lambda path: path.name)
-def test_a_scan_survives_other_formats(path: Path, tmp_path: Path) -> None:
+def test_a_scan_is_converted_to_other_formats_exactly(path: Path, tmp_path: Path) -> None:
     cloud = read_cloud(path)
     for suffix in ("ply", "pcd", "npz", "csv"):
         write(tmp_path / f"a.{suffix}", cloud)

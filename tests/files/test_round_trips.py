@@ -1,4 +1,4 @@
-"""What is written comes back: the same numbers, in every format, for every type of attribute."""
+"""Round trips: the same numbers, in every format, for every type of attribute."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def attributes(rows: int, dtypes: list[str]) -> st.SearchStrategy[dict[str, NDAr
 @pytest.mark.parametrize("suffix", EXACT)
 @settings(max_examples=20, deadline=None)
 @given(points=POINTS)
-def test_coordinates_to_the_last_bit(folder: Path, suffix: str, points: NDArray[np.float64]) -> None:
+def test_coordinates_are_exact(folder: Path, suffix: str, points: NDArray[np.float64]) -> None:
     write(folder / f"a{suffix}", points)
     np.testing.assert_array_equal(read(folder / f"a{suffix}"), points)
 
@@ -46,7 +46,7 @@ def test_coordinates_to_the_last_bit(folder: Path, suffix: str, points: NDArray[
 @pytest.mark.parametrize("suffix", [".las", ".laz"])
 @settings(max_examples=20, deadline=None)
 @given(points=POINTS)
-def test_las_loses_no_more_than_half_its_scale(folder: Path, suffix: str, points: NDArray[np.float64]) -> None:
+def test_las_rounds_by_at_most_half_its_scale(folder: Path, suffix: str, points: NDArray[np.float64]) -> None:
     write(folder / f"a{suffix}", points)
     farthest = np.abs(points - np.round((points.min(axis=0) + points.max(axis=0)) / 2)).max(axis=0)
     # The scale is the next power of ten above the distance over 2^31; float64 itself rounds the largest ones.
@@ -63,7 +63,7 @@ def test_las_loses_no_more_than_half_its_scale(folder: Path, suffix: str, points
         elements=st.floats(-(2.0**99), 2.0**99, width=32),
     )
 )
-def test_kitti_keeps_single_precision(folder: Path, values: NDArray[np.float32]) -> None:
+def test_kitti_is_exact_in_single_precision(folder: Path, values: NDArray[np.float32]) -> None:
     cloud = Cloud(values[:, :3].astype(float), np.ones(len(values), bool), {"reflectance": values[:, 3]})
     try:
         write(folder / "a.bin", cloud)
@@ -76,7 +76,7 @@ def test_kitti_keeps_single_precision(folder: Path, values: NDArray[np.float32])
 
 @settings(max_examples=30, deadline=None)
 @given(st.data(), POINTS)
-def test_npz_keeps_attributes_as_they_are(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
+def test_npz_keeps_attributes_exactly(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
     extra = data.draw(attributes(len(points), DTYPES))
     write(folder / "a.npz", Cloud(points, np.ones(len(points), bool), extra))
     again = read_cloud(folder / "a.npz").attributes
@@ -102,19 +102,21 @@ def test_pcd_keeps_attributes(folder: Path, data: st.DataObject, points: NDArray
 @pytest.mark.parametrize("suffix", [".ply", ".csv", ".las", ".laz"])
 @settings(max_examples=20, deadline=None)
 @given(st.data(), POINTS)
-def test_attributes_by_columns(folder: Path, suffix: str, data: st.DataObject, points: NDArray[np.float64]) -> None:
+def test_attributes_are_stored_as_scalar_columns(
+    folder: Path, suffix: str, data: st.DataObject, points: NDArray[np.float64]
+) -> None:
     extra = data.draw(attributes(len(points), [d for d in DTYPES if d not in ("i8", "u8")]))
     write(folder / f"a{suffix}", Cloud(points, np.ones(len(points), bool), extra))
     again = read_cloud(folder / f"a{suffix}").attributes
     for name, values in extra.items():
         for i, column in enumerate(values.reshape(len(points), -1).T):
-            held = again[name if values.ndim == 1 else f"{name}_{i}"]
-            np.testing.assert_array_equal(held, column)
+            column_read = again[name if values.ndim == 1 else f"{name}_{i}"]
+            np.testing.assert_array_equal(column_read, column)
             if suffix == ".ply" and values.dtype.kind in "iu":
-                assert held.dtype == values.dtype.newbyteorder("=")
+                assert column_read.dtype == values.dtype.newbyteorder("=")
 
 
-def test_ply_holds_wide_integers_only_where_nothing_is_lost(folder: Path) -> None:
+def test_ply_stores_64_bit_integers_only_where_that_is_exact(folder: Path) -> None:
     columns = {"a": [-(2**31), 5], "b": [0, 2**32 - 1], "c": [-(2**53), 2**53], "d": [0, 2**53 + 1]}
     extra = {name: np.array(values, np.int64) for name, values in columns.items()}
     write(folder / "a.ply", Cloud(np.eye(3)[:2], np.ones(2, bool), extra))
@@ -123,7 +125,7 @@ def test_ply_holds_wide_integers_only_where_nothing_is_lost(folder: Path) -> Non
     assert all(again[name].tolist() == columns[name] for name in again)
 
 
-def test_las_holds_standard_dimensions_only_where_nothing_is_lost(folder: Path) -> None:
+def test_las_stores_standard_dimensions_only_where_that_is_exact(folder: Path) -> None:
     extra: dict[str, NDArray[Any]] = {
         "intensity": np.array([0.5, 1.0]),
         "red": np.array([255, 3], np.uint8),
@@ -145,7 +147,7 @@ def test_las_holds_standard_dimensions_only_where_nothing_is_lost(folder: Path) 
 @pytest.mark.parametrize(
     "name", ["Größe", "点", "#c", "//c", "nan", "1", "vertex", "list", "end_header", "DATA", "a/b", "file"]
 )
-def test_odd_names(folder: Path, suffix: str, name: str) -> None:
+def test_unusual_names_are_kept(folder: Path, suffix: str, name: str) -> None:
     write(folder / f"a{suffix}", Cloud(np.eye(3), np.ones(3, bool), {name: np.arange(3.0)}))
     assert read_cloud(folder / f"a{suffix}").attributes[name].tolist() == [0, 1, 2]
 
@@ -165,7 +167,7 @@ def test_points_that_are_not_finite_are_left_out(folder: Path, suffix: str) -> N
 
 
 @pytest.mark.parametrize("suffix", EXACT)
-def test_many_points(folder: Path, suffix: str) -> None:
+def test_clouds_of_several_chunks_are_exact_and_report_progress(folder: Path, suffix: str) -> None:
     points = np.random.default_rng(0).normal(size=(100_000, 3)) + np.array([4e5, 5e6, 0])
     done: list[tuple[int, int]] = []
     write(folder / f"a{suffix}", points, progress=lambda *bar: done.append(bar))

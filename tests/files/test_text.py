@@ -1,4 +1,4 @@
-"""Lines of numbers, as people and programs write them."""
+"""Text files: delimiters, headers, comments and counts, and files that are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POINTS = [[1, 2, 3], [4, 5, 6]]
         ("1, 2, 3\n4, 5, 6\n", {}),
         ("1;2;3\n4;5;6\n", {}),
         ("\ufeff1 2 3\n4 5 6\n", {}),
-        ("# made by hand\n// today\n1 2 3\n# half\n4 5 6 # last\n", {}),
+        ("# a scan\n// today\n1 2 3\n# half\n4 5 6 # last\n", {}),
         ("2\n1 2 3\n4 5 6\n", {}),
         ("1\n1 2 3\n1\n4 5 6\n", {}),
         ("x y z\n1 2 3\n4 5 6\n", {}),
@@ -40,7 +40,9 @@ POINTS = [[1, 2, 3], [4, 5, 6]]
         ("x,y,z,a,a\n1,2,3,4,5\n4,5,6,7,8\n", {"a": [4, 7], "column_4": [5, 8]}),
     ],
 )
-def test_what_is_found_out(tmp_path: Path, suffix: str, text: str, attributes: dict[str, list[float]]) -> None:
+def test_delimiters_names_and_counts_are_found(
+    tmp_path: Path, suffix: str, text: str, attributes: dict[str, list[float]]
+) -> None:
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(text.encode())
     cloud = read_cloud(path)
@@ -71,16 +73,16 @@ def test_points_that_are_not_finite_are_dropped_and_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("\n\n# nothing\n", "holds no points"),
-        ("x,y,z\n", "holds no points"),
+        ("\n\n# nothing\n", "has no points"),
+        ("x,y,z\n", "has no points"),
         ("1 2\n3 4\n", "no z coordinate"),
-        ("1 2 3\n4 5\n", "line 2 should hold 3 numbers, but is '4 5'"),
+        ("1 2 3\n4 5\n", "line 2: expected 3 numbers, got '4 5'"),
         ("1 2 3\n4 5 6 7\n", "line 2"),
         ("1 2 3\n4 five 6\n", "line 2"),
-        ("1 2 3\n4 5", "line 2 should hold 3 numbers, but is '4 5'; there the file ends"),
-        ("1 2 3.5\n4 5 6", "in the middle of a line, '4 5 6'; if it is whole, end it with a line break"),
+        ("1 2 3\n4 5", "line 2: expected 3 numbers, got '4 5'; the file ends there"),
+        ("1 2 3.5\n4 5 6", "in the middle of a line, '4 5 6'; if that is complete, add a line break to it"),
         ("1 2 3\n4 5 6.", "in the middle of a line"),
         ("1,2,3\n4,5,", "in the middle of a line"),
         ("1,2,3\n4,5, ", "in the middle of a line"),
@@ -90,22 +92,22 @@ def test_points_that_are_not_finite_are_dropped_and_counted(tmp_path: Path) -> N
         ("1 2 3.5e+01\n4 5 6.5", "in the middle of a line"),
         ("1 2 3.25\n" * 100 + "# 4 5 6\n4 5 6.5", "in the middle of a line"),
         ("1 2 3\r4 5 6\r", "carriage returns"),
-        ("3\n1 2 3\n4 5 6\n", "says it holds 3 points but ends after 2"),
-        ("1\n1 2 3\n4 5 6\n", "goes on after everything"),
-        ("-1\n1 2 3\n", "says it holds -1 points"),
+        ("3\n1 2 3\n4 5 6\n", "declares 3 points but ends after 2"),
+        ("1\n1 2 3\n4 5 6\n", "continues after everything"),
+        ("-1\n1 2 3\n", "declares -1 points"),
         ("1000000000000\n1 2 3\n", "ends after 1"),
         ("a,b,c\n1,2,3\n", "no x coordinate, only a, b, c"),
         ("x,y,z\n1,2,3,4\n", "names 3 columns, but its first row is '1,2,3,4'"),
         ("x,y,z\n1,2,wall\n", "no z coordinate"),
         ("1,5;2,5;3,5\n4,5;5,5;6,5\n", "no x coordinate"),
-        ("\0\0\0\0", "holds no points"),
-        ("{\\rtf1}\n", "holds no points"),
+        ("\0\0\0\0", "has no points"),
+        ("{\\rtf1}\n", "has no points"),
     ],
 )
-def test_what_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:
+def test_damaged_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode())
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         read_cloud(path)
 
 
@@ -119,7 +121,7 @@ def test_what_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:
         ("1 2 3.25\n1 2 3.5\n4 5 6.5", 6.5),
         ("1 2 3.\n4 5 6.", 6),
         ("1 2 3.5e+01\n4 5 6.5e+00", 6.5),
-        ("1 2 3.25\n4 5 6 ", 6),  # what follows a number shows that it is whole
+        ("1 2 3.25\n4 5 6 ", 6),  # what follows a number shows that it is complete
         ("1 2 3.25\r\n4 5 6\r", 6),
         ("1 2 3.25\n4 5 6 # the l", 6),
         ("1 2 3.25\n4 5 6\n# 7", 6),
@@ -129,7 +131,7 @@ def test_what_cannot_be_read(tmp_path: Path, text: str, said: str) -> None:
         ("1 2 3\n" + "1 2 3.25\n" * 99 + "4 5 6", 6),  # the numbers before are compared, up to the hundredth
     ],
 )
-def test_a_last_line_without_a_line_break(tmp_path: Path, text: str, last: float) -> None:
+def test_a_last_line_without_a_line_break_is_read(tmp_path: Path, text: str, last: float) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode())
     cloud = read_cloud(path)
@@ -137,7 +139,7 @@ def test_a_last_line_without_a_line_break(tmp_path: Path, text: str, last: float
     assert cloud.points[-1, 2] == last
 
 
-def test_a_last_line_in_a_chunk_of_its_own(tmp_path: Path) -> None:
+def test_a_last_line_in_a_separate_chunk_is_compared_with_those_before(tmp_path: Path) -> None:
     path = tmp_path / "a.xyz"
     rows = b"1.00 2.00 3.00\n" * 100
     before = b"#" * (CHUNK_BYTES - len(rows) - 1) + b"\n" + rows
@@ -148,14 +150,14 @@ def test_a_last_line_in_a_chunk_of_its_own(tmp_path: Path) -> None:
         read_cloud(path)
 
 
-def test_text_of_windows_in_two_bytes_a_letter(tmp_path: Path) -> None:
+def test_utf_16_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.xyz"
     path.write_bytes("1 2 3\n4 5 6\n".encode("utf-16"))
     with pytest.raises(FileError):
         read_cloud(path)
 
 
-def test_rows_across_the_chunks_in_which_a_file_is_read(tmp_path: Path) -> None:
+def test_rows_that_span_two_chunks_are_read(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(size=(120_000, 3))
     path = tmp_path / "a.xyz"
     path.write_text("".join("{!r} {!r} {!r}\n".format(*row) for row in points.tolist()))

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import FileError, InputError
-from graphreg.files.journal import text_of
+from graphreg.files.journal import canonical_json
 from graphreg.files.pose_files import read_pose
 from graphreg.poses import as_pose
 from graphreg.registration import METHODS
@@ -59,7 +59,7 @@ class Job:
         if self.seed is not None and not (isinstance(self.seed, int) and self.seed >= 0):
             raise InputError(f"seed: expected a whole number from 0 on, got {self.seed!r}")
         try:
-            text_of(self.settings)
+            canonical_json(self.settings)
         except (TypeError, ValueError) as problem:
             raise InputError(f"settings: expected numbers, words and lists of them, got {self.settings!r}") from problem
 
@@ -205,4 +205,4 @@ def _beside(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hash(value: Any) -> str:
-    return hashlib.sha256(text_of(value).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()

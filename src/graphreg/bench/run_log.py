@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from graphreg.files.journal import Journal, text_of
+from graphreg.files.journal import Journal, canonical_json
 
 Rows = list[dict[str, Any]]
 
@@ -30,7 +30,7 @@ class Log:
             if "setting" in entry:
                 valid = entry["setting"] == setting
             elif valid:
-                self._done[text_of(entry["job"])] = entry["rows"]
+                self._done[canonical_json(entry["job"])] = entry["rows"]
 
         self._journal = Journal(path, take, "is no run of an experiment; --fresh starts anew", fresh)
         if not valid:
@@ -38,11 +38,11 @@ class Log:
 
     def rows_of(self, job: Any) -> Rows | None:
         """What was measured, or None where this job is still to be done."""
-        return self._done.get(text_of(_identity(job)))
+        return self._done.get(canonical_json(_identity(job)))
 
     def add(self, job: Any, rows: Rows) -> None:
         self._journal.append({"job": _identity(job), "rows": rows})
-        self._done[text_of(_identity(job))] = rows
+        self._done[canonical_json(_identity(job))] = rows
 
     def close(self) -> None:
         self._journal.close()

@@ -13,15 +13,26 @@ import numpy as np
 
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import FileError
-from graphreg.files.input_file import InputFile, Progress, library
-from graphreg.files.output_file import atomic_write, check_output_path, left_out
+from graphreg.files.attribute_columns import omitted_attributes
+from graphreg.files.input_file import InputFile, Progress
+from graphreg.files.optional_libraries import import_library
+from graphreg.files.output_file import atomic_write, check_output_path
 
 __all__ = ["Format", "Progress", "check_writable", "formats", "read", "read_cloud", "write"]
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a suffix stands for: a few words, whether it is read and written, the extra that this needs."""
+    """A file format.
+
+    Attributes
+    ----------
+    description : str
+    reads, writes : bool
+        Whether it is read and written.
+    extra : str or None
+        The extra of graphreg that it needs.
+    """
 
     description: str
     reads: bool = True
@@ -29,7 +40,7 @@ class Format:
     extra: str | None = None
 
 
-# suffix -> what it is, and the functions in graphreg.files that read and write it
+# suffix -> the format, and the functions of graphreg.files that read and write it
 _FORMATS: dict[str, tuple[Format, str, str]] = {
     ".ply": (Format("PLY, text or binary"), "ply.read", "ply.write"),
     ".pcd": (Format("PCD of the Point Cloud Library"), "pcd.read", "pcd.write"),
@@ -44,45 +55,105 @@ _FORMATS: dict[str, tuple[Format, str, str]] = {
     ".npy": (Format("a numpy array"), "arrays.read_npy", "arrays.write_npy"),
     ".npz": (Format("several numpy arrays"), "arrays.read_npz", "arrays.write_npz"),
     ".obj": (Format("OBJ, the vertices"), "obj.read", "obj.write"),
-    ".stl": (Format("STL, the corners", writes=False), "stl.read", ""),
+    ".stl": (Format("STL, the vertices", writes=False), "stl.read", ""),
     ".off": (Format("OFF, the vertices"), "off.read", "off.write"),
     ".bin": (Format("KITTI velodyne frame, single precision"), "kitti_bin.read", "kitti_bin.write"),
 }
-# extra -> the library that it installs, and what this is for
+# extra -> the library that it installs, and the formats that it is for
 _LIBRARIES = {"las": ("laspy", "LAS and LAZ"), "e57": ("pye57", "E57")}
 
 
 def formats() -> dict[str, Format]:
-    """The known suffixes, and what each is."""
+    """The file formats by their suffix.
+
+    Returns
+    -------
+    dict of str to Format
+
+    Examples
+    --------
+    >>> formats()[".ply"].description
+    'PLY, text or binary'
+    >>> [suffix for suffix, format in formats().items() if not format.writes]
+    ['.stl']
+    """
     return {suffix: format for suffix, (format, _, _) in _FORMATS.items()}
 
 
 def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Floats:
-    """The points of a file, (N, 3) float64, without those that are not finite.
+    """Read the points of a file, without those that are not finite.
 
-    path       its suffix says the format, see `formats`
-    progress   called as progress(done_bytes, total_bytes) every few megabytes; what it raises goes through
+    Text may end without a line break, unless nothing declares how many rows there are and the last number has fewer
+    decimals than each of the 100 before it: then it looks truncated.
 
-    A file that is damaged, cut short or empty is a FileError that says what is wrong with it. Text may end without
-    a line break, unless nothing says how many rows there are and the last number has fewer decimals than each of the
-    100 before it: then it looks cut short.
+    Parameters
+    ----------
+    path : str or path-like
+        The suffix selects the format, see `formats`.
+    progress : callable, optional
+        Called as progress(done_bytes, total_bytes) every few megabytes; what it raises is passed on.
+
+    Returns
+    -------
+    (N, 3) ndarray
+
+    Raises
+    ------
+    FileError
+        Where the file is damaged, truncated or empty, or its suffix unknown; the message says what is wrong.
+    MissingExtraError
+        Where the format needs an extra that is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write(f"{folder}/scan.ply", [[0, 0, 0], [1, 2, 3]])
+    ...     read(f"{folder}/scan.ply")
+    array([[0., 0., 0.],
+           [1., 2., 3.]])
     """
     return read_cloud(path, progress=progress).points
 
 
 def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Cloud:
-    """Like `read`, with what else the file says of each point, and which rows were dropped.
+    """Read a file with the attributes of its points.
 
-    Attributes have the file's own names and types: red, intensity, nx, gps_time, ... Text files that declare
-    no types give float64.
+    Parameters
+    ----------
+    path, progress
+        As in `read`.
+
+    Returns
+    -------
+    Cloud
+        Attributes have the file's own names and types: red, intensity, nx, gps_time, ... Text files that declare no
+        types have float64.
+
+    Raises
+    ------
+    FileError, MissingExtraError
+        As in `read`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scan.csv")
+    ...     _ = path.write_text("x,y,z,intensity\\n0,0,0,7\\nnan,0,0,8\\n1,2,3,9\\n")
+    ...     cloud = read_cloud(path)
+    >>> len(cloud), cloud.dropped
+    (2, 1)
+    >>> cloud.attributes["intensity"]
+    array([7., 9.])
     """
     path = Path(path)
     if path.is_dir():
         raise FileError(path, "is a folder, not a file")
     _, reader, _ = _format(path)
     if path.exists() and not path.is_file():
-        raise FileError(path, "is not a regular file")  # a pipe has no size to check claims against
-    # What is not finite is dropped and counted, so numpy need not warn of it.
+        raise FileError(path, "is not a regular file")  # a pipe has no size to check counts against
+    # Rows that are not finite are dropped and counted, so numpy need not warn of them.
     with InputFile(path, progress) as file, np.errstate(all="ignore"):
         if file.size == 0:
             file.fail("is empty")
@@ -90,16 +161,36 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
 
 
 def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | None = None) -> tuple[str, ...]:
-    """Write points to a file that appears only when it is whole: on any failure an old file stays as it was.
+    """Write points to a file. On any failure an existing file stays as it was.
 
-    path       its suffix says the format, see `formats`
-    points     an (N, 3) array, whatever else graphreg takes for points, or a Cloud
-    progress   called as progress(done_bytes, total_bytes), in bytes of memory
+    The attributes of a Cloud are written to .ply, .pcd, .las, .laz, .npz and .csv as far as the format can represent
+    them, to .bin reflectance alone, and to the others none. Points that are not finite are left out.
 
-    The attributes of a Cloud are written to .ply, .pcd, .las, .laz, .npz and .csv as far as the format holds
-    such values; to .bin reflectance alone; to the others none. Points that are not finite are left out.
+    Parameters
+    ----------
+    path : str or path-like
+        The suffix selects the format, see `formats`.
+    points : (N, 3) array_like or Cloud
+    progress : callable, optional
+        Called as progress(done_bytes, total_bytes), in bytes of memory.
 
-    Returns the names of the attributes that were left out.
+    Returns
+    -------
+    tuple of str
+        Names of the attributes that were not written.
+
+    Raises
+    ------
+    FileError, InputError, MissingExtraError, OSError
+        Where the file, the points or the format cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cloud = as_cloud([[0, 0, 0], [1, 2, 3]], attributes={"intensity": np.array([7, 9])})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/scan.ply", cloud), write(f"{folder}/scan.xyz", cloud)
+    ((), ('intensity',))
     """
     path = Path(path)
     _, _, writer = _format(path)
@@ -107,30 +198,40 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     cloud = as_cloud(points)
     with atomic_write(path, progress) as output, np.errstate(all="ignore"):
         _function(writer)(output, cloud)
-        return left_out(cloud, output.held)
+        return omitted_attributes(cloud, output.written_attributes)
 
 
 def check_writable(path: Path) -> None:
-    """Refuse what `write` could not write to, before the work that leads there is done."""
+    """Check that `write` can write a file, before the work that leads to it is done.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    FileError, MissingExtraError, OSError
+        As `write` would.
+    """
     format, _, _ = _format(path)
     suffix = path.suffix.lower()
     if not format.writes:
         raise FileError(path, f"{suffix} files can be read, but not written")
     if format.extra is not None:
         name, what = _LIBRARIES[format.extra]
-        library(name, f"writing {what} files", format.extra)
+        import_library(name, f"writing {what} files", format.extra)
     check_output_path(path)
 
 
 def _format(path: Path) -> tuple[Format, str, str]:
     suffix = path.suffix.lower()
     if suffix not in _FORMATS:
-        said = f"its suffix {path.suffix!r} is not known" if suffix else "it has no suffix"
-        raise FileError(path, f"{said}; point clouds are {' '.join(_FORMATS)}")
+        problem = f"its suffix {path.suffix!r} is not known" if suffix else "it has no suffix"
+        raise FileError(path, f"{problem}; point clouds are {' '.join(_FORMATS)}")
     return _FORMATS[suffix]
 
 
 def _function(name: str) -> Callable[..., Any]:
-    # Loaded when needed: `import graphreg` must stay quick.
+    # Imported when needed: `import graphreg` must stay fast.
     module, function = name.split(".")
     return cast(Callable[..., Any], getattr(import_module(f"graphreg.files.{module}"), function))

@@ -1,4 +1,4 @@
-"""Folders of scans: which files are frames, and in which order."""
+"""Folders of scans: which files are frames, and their order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,21 @@ from graphreg.files import formats
 
 
 def as_folder(folder: str | os.PathLike[str]) -> Path:
-    """The door of every loader."""
+    """Validate a folder of scans.
+
+    Parameters
+    ----------
+    folder : str or path-like
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        Where it is no folder.
+    """
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"folder: {path} is no folder")
@@ -20,20 +34,33 @@ def as_folder(folder: str | os.PathLike[str]) -> Path:
 
 
 def frame_files(folder: str | os.PathLike[str]) -> list[Path]:
-    """The frames in a folder, or in its folder `velodyne`, in the order of their names, with 9 before 10.
+    """The frames in a folder, or in its subfolder `velodyne`, sorted by name with 9 before 10.
 
-    Frames are the point clouds of one format, the one that most files have: poses may lie beside them as text.
+    Frames are the point clouds of one format, the one that most files have: poses may be in the same folder as text.
+
+    Parameters
+    ----------
+    folder : str or path-like
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    FileError
+        Where the folder has no point clouds.
     """
     root = as_folder(folder)
     root = root / "velodyne" if (root / "velodyne").is_dir() else root
     found = [path for path in root.iterdir() if path.suffix.lower() in formats() and path.is_file()]
     if not found:
-        raise FileError(root, f"holds no frames; point clouds are {' '.join(formats())}")
+        raise FileError(root, f"has no frames; point clouds are {' '.join(formats())}")
     ((suffix, _),) = Counter(sorted(path.suffix.lower() for path in found)).most_common(1)
     frames = [path for path in found if path.suffix.lower() == suffix]
     return sorted(frames, key=lambda path: natural_sort_key(path.name))
 
 
 def natural_sort_key(name: str) -> list[tuple[int, str]]:
-    """A key to sort by that puts s10 after s9."""
+    """A sort key that orders s10 after s9."""
     return [(int(word), "") if word.isdecimal() else (-1, word) for word in re.split(r"([0-9]+)", name)]

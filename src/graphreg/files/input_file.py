@@ -1,12 +1,10 @@
-"""A file as the readers see it: bytes, lines, its size to check every claim against, its name for errors."""
+"""A file that is being read: bytes, lines and tables of numbers, with every count checked against the file's size."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -16,40 +14,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import MAX_COORDINATE, Cloud, Floats
-from graphreg.errors import FileError, MissingExtraError
+from graphreg.clouds import Floats
+from graphreg.errors import FileError
 
 Progress = Callable[[int, int], None]
+"""Called as progress(done_bytes, total_bytes) every few megabytes; what it raises is passed on."""
 
-# Bytes between two calls of `progress`; also the longest line that a text file may have.
+# Bytes read at a time, between two calls of `progress`; also the longest line that a text file may have.
 CHUNK_BYTES = 1 << 22
-
-# More numbers a point than this are damage.
-MOST_COLUMNS = 10_000
-
-# A last line without a line break is compared with this many before it.
-LINES_COMPARED = 100
-# What follows the point, with the point, and the digits of the exponent. An empty number fits as well.
+# A file with more columns than this is taken for damaged.
+MAX_COLUMNS = 10_000
+# A last line without a line break is compared with this many lines before it.
+COMPARED_LINES = 100
+# The fraction with its point, and the digits of the exponent. The empty text matches as well.
 NUMBER_PARTS = re.compile(rb"[+-]?[0-9]*(\.[0-9]*)?(?:[eE][+-]?([0-9]*))?")
-
-# Compressed files may unfold to this many times their size, and to anything small.
+# A compressed file may expand to this many times its size, and in any case to this many bytes.
 MAX_EXPANSION = 100
 EXPANSION_ALLOWANCE_BYTES = 1 << 24
 
 
 class InputFile:
-    """An open file. `fail` raises the FileError that names it; the rest reads on from where it is."""
+    """An open file that is read from its beginning to its end.
+
+    Parameters
+    ----------
+    path : Path
+    progress : Progress, optional
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        Bytes of the file.
+    """
 
     def __init__(self, path: Path, progress: Progress | None = None) -> None:
         self.path = path
         self._progress = progress
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
         self.size = os.fstat(self._file.fileno()).st_size
-        self._read = 0
-        self._text = b""
-        self._at = 0
-        self._line = 0
-        self._unended = False  # the last line lacks its line break, which `_text` has got all the same
+        self._bytes_read = 0
+        # What was read from the file but not yet consumed begins at this position of the buffer.
+        self._buffer = b""
+        self._position = 0
+        self._lines_read = 0
+        # The last line of the file has no line break; the buffer has one nevertheless.
+        self._unterminated = False
 
     def __enter__(self) -> InputFile:
         return self
@@ -60,112 +70,140 @@ class InputFile:
         self._file.close()
 
     def fail(self, problem: str) -> NoReturn:
+        """Raise a FileError that names this file."""
         raise FileError(self.path, problem)
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left to read."""
-        return max(self.size - self._read, 0) + len(self._text) - self._at
+        """The number of bytes that were not consumed yet."""
+        return max(self.size - self._bytes_read, 0) + len(self._buffer) - self._position
 
     def report_progress(self, done: int) -> None:
+        """Call `progress` with the number of bytes that are done."""
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
 
-    def check_expansion(self, size: int, what: str, times: int = MAX_EXPANSION) -> None:
-        """Refuse what would take far more memory than the file itself."""
-        if size > times * self.size + EXPANSION_ALLOWANCE_BYTES:
-            self.fail(f"says it unfolds to {size} bytes of {what}, too many for a file of {self.size} bytes")
+    def check_expansion(self, size: int, what: str, ratio: int = MAX_EXPANSION) -> None:
+        """Refuse compressed contents that would take far more memory than the file itself.
+
+        Parameters
+        ----------
+        size : int
+            Bytes after decompression, as the file declares them.
+        what : str
+            Name of the contents in the error message.
+        ratio : int, default 100
+            How many times the size of the file is accepted.
+        """
+        if size > ratio * self.size + EXPANSION_ALLOWANCE_BYTES:
+            self.fail(f"declares {size} bytes of {what} after decompression, too many for a file of {self.size} bytes")
 
     # -------------------------------------------------------------------------------------------------- bytes
 
-    def _more(self) -> bool:
-        """Read another chunk behind the text that is not used up yet; False at the end of the file."""
+    def _fill_buffer(self) -> bool:
+        """Append another chunk of the file to the buffer; False at the end of the file."""
         chunk = self._file.read(CHUNK_BYTES)
         if not chunk:
             return False
-        self._text = self._text[self._at :] + chunk
-        self._at = 0
-        self._read += len(chunk)
-        self.report_progress(self._read)
+        self._buffer = self._buffer[self._position :] + chunk
+        self._position = 0
+        self._bytes_read += len(chunk)
+        self.report_progress(self._bytes_read)
         return True
 
     def peek(self, count: int) -> bytes:
-        """The next bytes, which stay where they are; fewer at the end of the file. At most one chunk."""
-        while len(self._text) - self._at < count and self._more():
+        """The next bytes, at most one chunk, without consuming them; fewer at the end of the file."""
+        while len(self._buffer) - self._position < count and self._fill_buffer():
             pass
-        return self._text[self._at : self._at + count]
+        return self._buffer[self._position : self._position + count]
 
-    def read_at(self, place: int, count: int) -> bytes:
-        """Bytes from anywhere in the file, without moving on."""
-        if not 0 <= place <= self.size - count:
-            self.fail(f"says that something lies at byte {place}, but has only {self.size}")
-        here = self._file.tell()
-        self._file.seek(place)
-        found = self._file.read(count)
-        self._file.seek(here)
-        if len(found) < count:
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Bytes from anywhere in the file, without consuming anything."""
+        if not 0 <= offset <= self.size - count:
+            self.fail(f"refers to byte {offset}, but has only {self.size}")
+        current = self._file.tell()
+        self._file.seek(offset)
+        data = self._file.read(count)
+        self._file.seek(current)
+        if len(data) < count:
             self.fail("ends too early")
-        return found
+        return data
 
     def read_bytes(self, count: int, what: str) -> bytes:
-        """The next `count` bytes."""
+        """Consume `count` bytes; `what` names them in the error message where there are fewer."""
         return self.read_records(np.dtype(np.uint8), count, what).tobytes()
 
     def read_rest(self) -> NDArray[np.uint8]:
-        """All the bytes that are left."""
+        """Consume all remaining bytes."""
         return self.read_records(np.dtype(np.uint8), self.remaining, "bytes")
 
     def read_records(self, dtype: np.dtype[Any], count: int, what: str) -> NDArray[Any]:
-        """The next `count` records. The count is checked against the file before memory is set aside."""
+        """Consume `count` binary records.
+
+        The count is checked against the size of the file before memory is allocated.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Type of a record.
+        count : int
+            How many records the file declares.
+        what : str
+            Name of the records in the error message.
+
+        Returns
+        -------
+        (count,) ndarray of dtype
+        """
         if count < 0:
-            self.fail(f"says it holds {count} {what}")
+            self.fail(f"declares {count} {what}")
         if count * dtype.itemsize > self.remaining:
-            self.fail(f"says it holds {count} {what} but ends after {self.remaining // dtype.itemsize}")
+            self.fail(f"declares {count} {what} but ends after {self.remaining // dtype.itemsize}")
         values = np.empty(count, dtype)
         if values.nbytes == 0:
             return values
-        into = values.view(np.uint8).data
-        ready = self._text[self._at : self._at + len(into)]
-        into[: len(ready)] = ready
-        self._at += len(ready)
-        filled = len(ready)
-        while filled < len(into):
-            got = self._file.readinto(into[filled : filled + CHUNK_BYTES])
+        target = values.view(np.uint8).data
+        buffered = self._buffer[self._position : self._position + len(target)]
+        target[: len(buffered)] = buffered
+        self._position += len(buffered)
+        filled = len(buffered)
+        while filled < len(target):
+            got = self._file.readinto(target[filled : filled + CHUNK_BYTES])
             if not got:
-                self.fail(f"says it holds {count} {what} but ends after {filled // dtype.itemsize}")
+                self.fail(f"declares {count} {what} but ends after {filled // dtype.itemsize}")
             filled += got
-            self._read += got
-            self.report_progress(self._read)
+            self._bytes_read += got
+            self.report_progress(self._bytes_read)
         return values
 
     # -------------------------------------------------------------------------------------------------- lines
 
-    def _more_lines(self) -> bool:
-        """Like `_more` where the next line is not whole yet; the end of the file ends the last line too."""
-        if self._more():
+    def _fill_lines(self) -> bool:
+        """Like `_fill_buffer`, but at the end of the file terminate a last line that has no line break."""
+        if self._fill_buffer():
             return True
-        rest = self._text[self._at :]
-        if b"\r" in rest.rstrip():  # as old Macs end lines; they would pass for one long line
+        rest = self._buffer[self._position :]
+        if b"\r" in rest.rstrip():  # line ends of the classic Mac OS; the whole file would be one line
             self.fail("its last line has carriage returns inside; lines should end in \\n or \\r\\n")
         if rest:
-            self._text += b"\n"
-            self._unended = True
+            self._buffer += b"\n"
+            self._unterminated = True
         return bool(rest)
 
     def peek_line(self) -> str | None:
-        """The next line without its end, which stays where it is; None where no line is left."""
-        while (end := self._text.find(b"\n", self._at)) < 0:
+        """The next line without its line break, without consuming it; None at the end of the file."""
+        while (end := self._buffer.find(b"\n", self._position)) < 0:
             self._refuse_long_line()
-            if not self._more_lines():
+            if not self._fill_lines():
                 return None
-        return self._text[self._at : end].decode("utf-8", "backslashreplace").rstrip("\r")
+        return self._buffer[self._position : end].decode("utf-8", "backslashreplace").rstrip("\r")
 
     def read_line(self) -> str | None:
-        """The next line without its end; None where no line is left."""
+        """Consume a line, and return it without its line break; None at the end of the file."""
         line = self.peek_line()
         if line is not None:
-            self._at = self._text.index(b"\n", self._at) + 1
-            self._line += 1
+            self._position = self._buffer.index(b"\n", self._position) + 1
+            self._lines_read += 1
         return line
 
     def read_table(
@@ -179,18 +217,35 @@ class InputFile:
         comments: bool = False,
         prefix: str = "",
     ) -> Floats:
-        """Numbers from the next `rows` lines, or from all of them where negative, see `_core.parse_table`.
+        """Consume lines of numbers.
 
-        With `kinds` empty the lines are counted and nothing more. The last line of the file may lack its line break;
-        where no count shows that it is whole, its last number must not look cut short.
+        The last line of the file may have no line break. Where no count shows that such a line is complete, it is
+        refused if its last number looks truncated, see `looks_truncated`.
+
+        Parameters
+        ----------
+        rows : int
+            How many rows the file declares; negative to read all lines.
+        kinds : str
+            One letter for each column: f, i, u for a float or an integer, - for a column to skip, l for a list. Where
+            empty, lines are counted and not parsed.
+        what : str
+            Name of the rows in error messages.
+        delimiter, exact, comments, prefix
+            As in `_core.parse_table`.
+
+        Returns
+        -------
+        (N, M) ndarray
+            Integers have their own bits, see `attribute_columns.decode_integers`.
         """
         tables: list[Floats] = []
         found = 0
-        start = self._read - len(self._text) + self._at
+        start = self._bytes_read - len(self._buffer) + self._position
         while True:
-            begin = self._at
-            table, self._at = _core.parse_table(
-                self._text,
+            begin = self._position
+            table, self._position = _core.parse_table(
+                self._buffer,
                 begin,
                 rows - found if rows >= 0 else -1,
                 kinds,
@@ -199,48 +254,48 @@ class InputFile:
                 comments=comments,
                 prefix=prefix,
             )
-            self._line += self._text.count(b"\n", begin, self._at)
+            self._lines_read += self._buffer.count(b"\n", begin, self._position)
             found += len(table)
             tables.append(table)
             if found == rows:
                 break
-            if (end := self._text.find(b"\n", self._at)) >= 0:
-                line = self._text[self._at : end]
-                if self._unended and rows >= 0:
-                    where = f"in the middle of line {self._line + 1}, {quote(line)}"
-                    self.fail(f"says it holds {rows} {what} but ends after {found}, {where}")
+            if (end := self._buffer.find(b"\n", self._position)) >= 0:
+                line = self._buffer[self._position : end]
+                if self._unterminated and rows >= 0:
+                    where = f"in the middle of line {self._lines_read + 1}, {quote(line)}"
+                    self.fail(f"declares {rows} {what} but ends after {found}, {where}")
                 self._refuse_line(line, kinds)
             self._refuse_long_line()
-            if not self._more_lines():
+            if not self._fill_lines():
                 break
         if found < rows:
-            self.fail(f"says it holds {rows} {what} but ends after {found}")
-        if self._unended and rows < 0 and len(tables[-1]) and kinds.endswith("f"):
-            self._refuse_cut_number(start, len(kinds) - 1, delimiter, prefix)
+            self.fail(f"declares {rows} {what} but ends after {found}")
+        if self._unterminated and rows < 0 and len(tables[-1]) and kinds.endswith("f"):
+            self._refuse_truncated_number(start, len(kinds) - 1, delimiter, prefix)
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     def expect_no_more_lines(self) -> None:
-        """Nothing but blanks may follow."""
+        """Refuse anything but whitespace in the rest of the file."""
         while True:
-            rest = self._text[self._at :].lstrip()
+            rest = self._buffer[self._position :].lstrip()
             if rest:
-                self.fail(f"goes on after everything it says it holds, with {quote(rest)}")
-            self._at = len(self._text)
-            if not self._more():
+                self.fail(f"continues after everything that it declares, with {quote(rest)}")
+            self._position = len(self._buffer)
+            if not self._fill_buffer():
                 return
 
     def _refuse_line(self, line: bytes, kinds: str) -> NoReturn:
         count = "" if "l" in kinds else f"{len(kinds)} "
         what = "columns" if "-" in kinds else "numbers"
-        last = "; there the file ends, without a line break" if self._unended else ""
-        self.fail(f"line {self._line + 1} should hold {count}{what}, but is {quote(line)}{last}")
+        last = "; the file ends there, without a line break" if self._unterminated else ""
+        self.fail(f"line {self._lines_read + 1}: expected {count}{what}, got {quote(line)}{last}")
 
     def _refuse_long_line(self) -> None:
-        if len(self._text) - self._at >= CHUNK_BYTES:
-            self.fail(f"line {self._line + 1} is longer than {CHUNK_BYTES} bytes")
+        if len(self._buffer) - self._position >= CHUNK_BYTES:
+            self.fail(f"line {self._lines_read + 1} is longer than {CHUNK_BYTES} bytes")
 
-    def _refuse_cut_number(self, start: int, column: int, delimiter: str, prefix: str) -> None:
-        """Refuse rows from byte `start` to the end of the file whose last number may have been longer."""
+    def _refuse_truncated_number(self, start: int, column: int, delimiter: str, prefix: str) -> None:
+        """Refuse rows from byte `start` to the end of the file where the last number looks truncated."""
 
         def words(line: bytes) -> list[bytes]:  # of a row, from this column on
             found = line.split(delimiter.encode() or None)
@@ -251,102 +306,31 @@ class InputFile:
         start = max(start, self.size - CHUNK_BYTES, 0)
         *lines, last = self.read_at(start, self.size - start).split(b"\n")
         end = words(last)
-        if len(end) != 1 or not last.endswith(end[0]):  # something follows it, if only a blank, so it is whole
+        if len(end) != 1 or not last.endswith(end[0]):  # something follows it, if only a blank, so it is complete
             return
         before = (found[0] for line in reversed(lines) if (found := words(line)))
-        if looks_cut(end[0], list(islice(before, LINES_COMPARED))):
-            self.fail(f"ends in the middle of a line, {quote(last)}; if it is whole, end it with a line break")
-
-    # ------------------------------------------------------------------------------------------------- result
-
-    def cloud(self, points: NDArray[Any], attributes: Mapping[str, NDArray[Any]]) -> Cloud:
-        """What was read, without the rows that are not finite. `points` may be kept."""
-        if len(points) == 0:
-            self.fail("holds no points")
-        points = np.ascontiguousarray(points, dtype=np.float64)
-        finite = np.ones(len(points), bool)
-        columns = dict(attributes)
-        if not np.isfinite([points.min(), points.max()]).all():  # nan goes through both, and they are quick
-            for i in range(3):
-                finite &= np.isfinite(points[:, i])
-            if not finite.any():
-                self.fail(f"none of its {len(points)} points is finite")
-            points = points[finite]
-            columns = {name: values[finite] for name, values in columns.items()}
-        if max(points.max(), -points.min()) > MAX_COORDINATE:
-            self.fail(f"holds coordinates beyond {MAX_COORDINATE:g}, too large to square")
-        return Cloud(points, finite, columns)
-
-    def split(self, columns: Mapping[str, NDArray[Any]]) -> Cloud:
-        """The cloud whose coordinates are the columns x, y, z, and whose attributes are all the others."""
-        for axis in "xyz":
-            if axis not in columns:
-                self.fail(f"has no {axis} coordinate, only {', '.join(columns) or 'nothing'}")
-            if columns[axis].ndim != 1 or columns[axis].dtype.kind not in "iuf":
-                self.fail(f"its {axis} is not one real number a point")
-        points = np.empty((len(columns["x"]), 3))
-        for i, axis in enumerate("xyz"):
-            points[:, i] = columns[axis]
-        # Copies, so that one attribute does not keep the whole file in memory.
-        return self.cloud(
-            points,
-            {
-                name: np.array(values, values.dtype.newbyteorder("="))
-                for name, values in columns.items()
-                if name not in ("x", "y", "z")
-            },
-        )
-
-    def integers(self, column: Floats, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
-        """A column of `table` of kind i or u, in the type that the file declares."""
-        whole = column.view(np.uint64 if dtype.kind == "u" else np.int64)
-        limits = np.iinfo(dtype)
-        wrong = (whole < limits.min) | (whole > limits.max)
-        if wrong.any():
-            self.fail(f"{name} is {whole[wrong][0]}, which is no {dtype.name}")
-        return whole.astype(dtype)
-
-
-@contextlib.contextmanager
-def guarded(file: InputFile) -> Iterator[None]:
-    """Whatever another library says about a damaged file, the user gets a FileError."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit, GeneratorExit, FileError):
-        raise
-    except BaseException as problem:  # a panic of Rust code is no Exception
-        if isinstance(problem, OSError) and problem.errno is not None:
-            raise
-        said = str(problem).strip().split("\n")[0] or type(problem).__name__
-        raise FileError(file.path, f"is damaged ({said})") from problem
-
-
-def library(name: str, purpose: str, extra: str) -> Any:
-    """Another library, loaded only now; MissingExtraError where it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as problem:
-        raise MissingExtraError(purpose, extra) from problem
+        if looks_truncated(end[0], list(islice(before, COMPARED_LINES))):
+            self.fail(f"ends in the middle of a line, {quote(last)}; if that is complete, add a line break to it")
 
 
 def quote(text: bytes | str) -> str:
-    """A piece of the file, short enough for an error message."""
+    """An excerpt of a file, short enough for an error message."""
     shown = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
     shown = shown.strip().split("\n")[0]
     return repr(shown if len(shown) <= 60 else shown[:57] + "...")
 
 
-def looks_cut(number: bytes, before: list[bytes]) -> bool:
-    """Whether a number has fewer decimals, or digits in its exponent, than each of those before it."""
+def looks_truncated(number: bytes, before: list[bytes]) -> bool:
+    """Whether a number has fewer decimals, or digits in its exponent, than each of the numbers before it."""
     parts = NUMBER_PARTS.fullmatch(number)
     others = [found for found in map(NUMBER_PARTS.fullmatch, before) if found]
-    if parts is None or not others:  # nan and inf cannot be cut and still be numbers
+    if parts is None or not others:  # nan and inf are no numbers any more when they are truncated
         return False
     if not number[-1:].isdigit() and all(other[0][-1:].isdigit() for other in others):
         return True
     return any(len(parts[i] or b"") < min(len(other[i] or b"") for other in others) for i in (1, 2))
 
 
-def whole_number(text: str) -> int | None:
-    """A count as a header writes it, or None."""
+def parse_integer(text: str) -> int | None:
+    """An integer of up to 18 digits as headers write it; None where the text is something else."""
     return int(text) if re.fullmatch("[+-]?[0-9]{1,18}", text) else None

@@ -1,4 +1,4 @@
-"""A file of JSON lines that is only appended to, by one process at a time; a kill at any moment leaves it usable."""
+"""An append-only file of JSON lines, written by one process at a time; a kill at any moment leaves it usable."""
 
 from __future__ import annotations
 
@@ -11,26 +11,40 @@ from typing import Any
 
 from graphreg.errors import FileError
 
-# A line is with the system as soon as it is written, so a killed process loses none. For a power cut it is brought to
-# the disk, but not more often than this, in seconds: a disk takes longer for it than a short job.
-SYNC_EVERY = 1.0
+# Seconds between two calls of fsync. A line is passed to the system as soon as it is written, so that a killed process
+# loses none; fsync guards against a power cut, but takes a disk longer than a short job.
+SYNC_INTERVAL = 1.0
 
 
 class Journal:
-    """JSON lines. What is there is read at the opening; a last line that was cut off is dropped."""
+    """An append-only file of JSON lines, locked against other processes while it is open.
 
-    def __init__(self, path: Path, take: Callable[[Any, int], None], problem: str, fresh: bool = False) -> None:
-        """Open or begin it, and lock it against other processes until it is closed.
+    Entries that exist are read when it is opened; an incomplete last line is removed.
 
-        take     called with each entry that is there and where its line begins; what it cannot take, it raises
-        problem  what is told of a line that cannot be taken
-        fresh    forget what is there
-        """
+    Parameters
+    ----------
+    path : Path
+        Created where it does not exist.
+    on_entry : callable
+        Called as on_entry(entry, offset) with each entry that exists and the byte offset of its line; raises a
+        ValueError, KeyError or TypeError where the entry is not valid.
+    problem : str
+        The problem that is reported of a line that is not valid.
+    truncate : bool, default False
+        Whether to discard what exists.
+
+    Raises
+    ------
+    FileError
+        Where another process has it open, or a line is not valid.
+    """
+
+    def __init__(self, path: Path, on_entry: Callable[[Any, int], None], problem: str, truncate: bool = False) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by `close`)
         try:
             self._lock(path)
-            self.end = 0 if fresh else self._read(path, take, problem)
+            self.end = 0 if truncate else self._read(path, on_entry, problem)
             self._file.truncate(self.end)
         except BaseException:
             self._file.close()
@@ -38,8 +52,18 @@ class Journal:
         self._synced = time.monotonic()
 
     def append(self, entry: Any) -> int:
-        """Write an entry; returns where its line begins. A line that does not fit on the disk is taken back."""
-        begin, line = self.end, memoryview(text_of(entry).encode() + b"\n")
+        """Append an entry. A line that does not fit on the disk is removed again.
+
+        Parameters
+        ----------
+        entry : JSON-serialisable
+
+        Returns
+        -------
+        int
+            Byte offset of its line.
+        """
+        begin, line = self.end, memoryview(canonical_json(entry).encode() + b"\n")
         try:
             while self.end < begin + len(line):
                 self.end += self._file.write(line[self.end - begin :])
@@ -47,42 +71,43 @@ class Journal:
             self._file.truncate(begin)
             self.end = begin
             raise
-        if time.monotonic() - self._synced > SYNC_EVERY:
+        if time.monotonic() - self._synced > SYNC_INTERVAL:
             os.fsync(self._file.fileno())
             self._synced = time.monotonic()
         return begin
 
     def close(self) -> None:
+        """Sync the file to the disk and close it."""
         if not self._file.closed:
             os.fsync(self._file.fileno())
             self._file.close()
 
     def _lock(self, path: Path) -> None:
-        import fcntl  # which Windows does not have; all but this need not do without it
+        import fcntl  # not on Windows, where everything else of graphreg runs
 
         try:
-            # The system lets go of it when the process ends, however it ends.
+            # The system releases the lock when the process ends, also when it is killed.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as problem:
             raise FileError(
-                path, "another process is writing to it; wait for its end, or name another file"
+                path, "another process is writing to it; wait until it ends, or name another file"
             ) from problem
 
-    def _read(self, path: Path, take: Callable[[Any, int], None], problem: str) -> int:
-        """Where the last whole line ends."""
+    def _read(self, path: Path, on_entry: Callable[[Any, int], None], problem: str) -> int:
+        """Read the entries that exist; returns the byte offset of the end of the last complete line."""
         end = 0
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):
                     break
                 try:
-                    take(json.loads(line), end)
+                    on_entry(json.loads(line), end)
                 except (ValueError, KeyError, TypeError) as fault:
                     raise FileError(path, f"line {number} {problem}") from fault
                 end += len(line)
         return end
 
 
-def text_of(value: Any) -> str:
-    """The same text for the same value."""
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys: the same text for equal values."""
     return json.dumps(value, sort_keys=True, allow_nan=False)

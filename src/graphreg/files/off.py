@@ -1,39 +1,41 @@
-"""OFF: the vertices of a mesh, as text, with normals (NOFF) and colours (COFF) where it has them."""
+"""OFF: the vertices of a mesh as text, with normals (NOFF) and colours (COFF)."""
 
 from __future__ import annotations
 
 import re
 
 from graphreg.clouds import Cloud
-from graphreg.files.input_file import InputFile, quote, whole_number
+from graphreg.files.attribute_columns import cloud_from_points
+from graphreg.files.input_file import InputFile, parse_integer, quote
 from graphreg.files.output_file import OutputFile
 from graphreg.files.text import write_lines
 
-KEYWORD = re.compile(r"(C?)(N?)OFF\s*(.*)")
+OFF_KEYWORD = re.compile(r"(C?)(N?)OFF\s*(.*)")
 
 
 def read(file: InputFile) -> Cloud:
+    """Read the vertices; faces are counted and ignored."""
     line = _next_line(file)
-    match = KEYWORD.fullmatch(line)
+    match = OFF_KEYWORD.fullmatch(line)
     if match is None:
-        file.fail(f"should begin with OFF, COFF, NOFF or CNOFF, but begins with {quote(line)}")
+        file.fail(f"expected OFF, COFF, NOFF or CNOFF at its beginning, got {quote(line)}")
     coloured, with_normals, rest = match.groups()
-    counts = [whole_number(word) for word in (rest or _next_line(file)).split()]
+    counts = [parse_integer(word) for word in (rest or _next_line(file)).split()]
     if len(counts) not in (2, 3) or any(count is None or count < 0 for count in counts):
-        file.fail("after OFF there should be the numbers of vertices, faces and edges")
+        file.fail("expected the numbers of vertices, faces and edges after OFF")
     vertices, faces = counts[0] or 0, counts[1] or 0
     if not vertices:
-        file.fail("holds no points")
+        file.fail("has no points")
     present = len(_next_line(file, take=False).split())
     names = ["nx", "ny", "nz"] if with_normals else []
     names += ["red", "green", "blue", "alpha"][: max(present - 3 - len(names), 0)] if coloured else []
     table = file.read_table(vertices, "f" * (3 + len(names)), "vertices", exact=False, comments=True)
     file.read_table(faces, "", "faces", exact=False, comments=True)
-    return file.cloud(table[:, :3], {name: table[:, 3 + i].copy() for i, name in enumerate(names)})
+    return cloud_from_points(file, table[:, :3], {name: table[:, 3 + i].copy() for i, name in enumerate(names)})
 
 
 def _next_line(file: InputFile, take: bool = True) -> str:
-    """The next line that holds something, without its comment."""
+    """The next line that is not blank, without its comment."""
     while True:
         line = file.peek_line()
         if line is None:
@@ -46,6 +48,6 @@ def _next_line(file: InputFile, take: bool = True) -> str:
 
 
 def write(output: OutputFile, cloud: Cloud) -> None:
-    """Vertices without faces."""
+    """Write vertices without faces."""
     output.file.write(f"OFF\n{len(cloud)} 0 0\n".encode())
     write_lines(output, cloud, "{!r} {!r} {!r}")

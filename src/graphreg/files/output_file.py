@@ -1,4 +1,4 @@
-"""The other end: a file that takes the place of the old one only when it is whole."""
+"""Atomic writing: a file appears under its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -7,43 +7,76 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
-from graphreg.errors import FileError, InputError
+from graphreg.errors import FileError
 from graphreg.files.input_file import CHUNK_BYTES, Progress
 
 
 class OutputFile:
-    """A new file, open for writing. Its `path` is not yet the one that the user gave, its `suffix` is.
+    """A temporary file, open for writing, see `atomic_write`.
 
-    held  the attributes that the writer has put in, by the names they have in the file
+    Attributes
+    ----------
+    path : Path
+        The temporary file.
+    suffix : str
+        Suffix of the file that it will become.
+    file : binary file
+    written_attributes : set of str
+        Names of the attributes that the writer of a cloud has stored.
     """
 
     def __init__(self, path: Path, suffix: str, progress: Progress | None) -> None:
         self.path = path
         self.suffix = suffix
         self.file = open(path, "xb")  # noqa: SIM115 (closed by `atomic_write`)
-        self.held: set[str] = set()
+        self.written_attributes: set[str] = set()
         self._progress = progress
 
-    def parts(self, cloud: Cloud, most: int | None = None) -> Iterator[slice]:
-        """The cloud's rows in pieces of a few megabytes; progress is reported after each."""
-        width = sum(values.nbytes for values in cloud.attributes.values()) // len(cloud) + 24
-        step = min(max(CHUNK_BYTES // width, 1), most or len(cloud))
+    def chunks(self, cloud: Cloud, max_rows: int | None = None) -> Iterator[slice]:
+        """Divide the rows of a cloud into chunks of a few megabytes, and report progress after each.
+
+        Parameters
+        ----------
+        cloud : Cloud
+        max_rows : int, optional
+            The most rows of a chunk.
+
+        Yields
+        ------
+        slice
+        """
+        row_bytes = sum(values.nbytes for values in cloud.attributes.values()) // len(cloud) + 24
+        step = min(max(CHUNK_BYTES // row_bytes, 1), max_rows or len(cloud))
         for begin in range(0, len(cloud), step):
-            part = slice(begin, min(begin + step, len(cloud)))
-            yield part
+            rows = slice(begin, min(begin + step, len(cloud)))
+            yield rows
             if self._progress is not None:
-                self._progress(part.stop * width, len(cloud) * width)
+                self._progress(rows.stop * row_bytes, len(cloud) * row_bytes)
 
 
 def check_output_path(path: Path) -> Path:
-    """Where a file would be written, links followed; an error says why none can be."""
+    """Check that a file can be written, before the work that leads to it is done.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Path
+        The file that would be written, with links resolved.
+
+    Raises
+    ------
+    FileError
+        Where it is a folder or no regular file.
+    FileNotFoundError, PermissionError
+        Where its folder does not exist, or may not be written to.
+    """
     if path.is_dir():
         raise FileError(path, "is a folder, not a file")
     if path.exists() and not path.is_file():
@@ -60,9 +93,19 @@ def check_output_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def atomic_write(path: Path, progress: Progress | None = None) -> Iterator[OutputFile]:
-    """A temporary file beside `path`, which becomes it at the end of the block.
+    """Write a file through a temporary one in the same folder, which replaces it at the end of the block.
 
-    Whatever goes wrong before (a full disk, Ctrl-C), the old file stays and the temporary one is removed.
+    On any failure before that (a full disk, Ctrl-C) an existing file stays as it was, and the temporary one is
+    removed.
+
+    Parameters
+    ----------
+    path : Path
+    progress : Progress, optional
+
+    Yields
+    ------
+    OutputFile
     """
     target = check_output_path(path)
     temporary = target.with_name(f".graphreg-{secrets.token_hex(8)}.tmp")
@@ -83,44 +126,5 @@ def atomic_write(path: Path, progress: Progress | None = None) -> Iterator[Outpu
                 temporary.unlink()
             raise
     except OSError as problem:
-        # The user knows nothing of the temporary file.
+        # The message names the user's file, not the temporary one.
         raise OSError(problem.errno, f"{problem.strerror or problem}; the file was not written", str(path)) from problem
-
-
-def columns(cloud: Cloud) -> dict[str, NDArray[Any]]:
-    """The attributes that are numbers, as (N, k) arrays of little-endian types, by names without blanks.
-
-    Truth values become 0 and 1, and floats become single or double.
-    """
-    result: dict[str, NDArray[Any]] = {}
-    for name, values in cloud.attributes.items():
-        if values.dtype.kind in "biuf" and values.size:
-            dtype = {"b": "<u1", "f": "<f4" if values.dtype.itemsize <= 4 else "<f8"}.get(values.dtype.kind)
-            table = values.reshape(len(cloud), -1).astype(dtype or values.dtype.newbyteorder("<"), copy=False)
-            _add(result, in_file(name), table)
-    return result
-
-
-def flat_columns(cloud: Cloud) -> dict[str, NDArray[Any]]:
-    """Like `columns`, but one number a point each: several become name_0, name_1, ..."""
-    result: dict[str, NDArray[Any]] = {}
-    for name, values in columns(cloud).items():
-        for i in range(values.shape[1]):
-            _add(result, name if values.shape[1] == 1 else f"{name}_{i}", values[:, i])
-    return result
-
-
-def left_out(cloud: Cloud, held: Collection[str]) -> tuple[str, ...]:
-    """The attributes of which a file holds nothing, given the names of what it holds."""
-    return tuple(str(name) for name in cloud.attributes if not {(word := in_file(name)), f"{word}_0"} & set(held))
-
-
-def in_file(name: str) -> str:
-    """A name without blanks."""
-    return "_".join(str(name).split())
-
-
-def _add(result: dict[str, NDArray[Any]], name: str, values: NDArray[Any]) -> None:
-    if name in ("x", "y", "z", "") or name in result:
-        raise InputError(f"points: an attribute would have to be called {name!r} in the file, but that name is taken")
-    result[name] = values

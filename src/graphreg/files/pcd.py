@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Cloud
-from graphreg.files.input_file import MOST_COLUMNS, InputFile, quote, whole_number
-from graphreg.files.output_file import OutputFile, columns
+from graphreg.files.attribute_columns import attribute_columns, cloud_from_columns, decode_integers
+from graphreg.files.input_file import MAX_COLUMNS, InputFile, parse_integer, quote
+from graphreg.files.output_file import OutputFile
 
-KINDS = {"I": "i", "U": "u", "F": "f"}
-TYPES = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
-KEYS = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS")
+PCD_TYPES = {"I": "i", "U": "u", "F": "f"}
+SCALAR_TYPES = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
+HEADER_KEYS = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS")
 PADDING = "_"
 
 # The name, type and number of values of each field.
@@ -22,7 +23,7 @@ Fields = list[tuple[str, str, int]]
 
 
 def read(file: InputFile) -> Cloud:
-    """Points as they are stored: the VIEWPOINT is not applied."""
+    """Read points as they are stored: the VIEWPOINT is not applied."""
     header, data = _read_header(file)
     fields = _fields(file, header)
     count = _count(file, header)
@@ -30,22 +31,23 @@ def read(file: InputFile) -> Cloud:
     if data == "ascii":
         result = _read_text(file, fields, count)
     elif count * width > (file.remaining if data == "binary" else file.remaining * 88):
-        file.fail(f"says it holds {count} points of {width} bytes, but only {file.remaining} bytes follow")
+        file.fail(f"declares {count} points of {width} bytes, but only {file.remaining} bytes follow")
     elif data == "binary":
-        # Field names repeat (padding), so numpy gets numbers instead.
+        # Names of fields repeat (padding), so the fields of the dtype are called by their numbers.
         dtype = np.dtype([(str(i), "<" + kind, (values,)) for i, (_, kind, values) in enumerate(fields)])
         records = file.read_records(dtype, count, "points")
         result = [records[str(i)] for i in range(len(fields))]
     elif data == "binary_compressed":
         result = _read_compressed(file, fields, count, width)
     else:
-        file.fail(f"DATA {quote(data)} is not known; it should be ascii, binary or binary_compressed")
-    return file.split(
+        file.fail(f"DATA: expected ascii, binary or binary_compressed, got {quote(data)}")
+    return cloud_from_columns(
+        file,
         {
             name: values[:, 0] if values.shape[1] == 1 else values
             for (name, _, _), values in zip(fields, result, strict=True)
             if name != PADDING
-        }
+        },
     )
 
 
@@ -60,8 +62,8 @@ def _read_header(file: InputFile) -> tuple[dict[str, list[str]], str]:
             continue
         if words[0] == "DATA" and len(words) == 2:
             return header, words[1]
-        if words[0] not in KEYS or words[0] in header:
-            file.fail(f"the header line {quote(line)} makes no sense")
+        if words[0] not in HEADER_KEYS or words[0] in header:
+            file.fail(f"the header line {quote(line)} cannot be interpreted")
         header[words[0]] = words[1:]
 
 
@@ -70,29 +72,29 @@ def _fields(file: InputFile, header: dict[str, list[str]]) -> Fields:
     counts = header.get("COUNT", ["1"] * len(names))
     if not names or not len(names) == len(sizes) == len(types) == len(counts):
         file.fail("FIELDS, SIZE, TYPE and COUNT must have one word for each field")
-    if len(names) > MOST_COLUMNS:
-        file.fail(f"has {len(names)} fields, more than {MOST_COLUMNS}")
+    if len(names) > MAX_COLUMNS:
+        file.fail(f"has {len(names)} fields, more than {MAX_COLUMNS}")
     fields: Fields = []
     for name, size, letter, count in zip(names, sizes, types, counts, strict=True):
-        kind, values = KINDS.get(letter, "?") + size, whole_number(count)
-        if kind not in TYPES or values is None or not 0 < values <= file.size:
-            file.fail(f"field {quote(name)} of SIZE {size}, TYPE {letter}, COUNT {count} makes no sense")
+        kind, values = PCD_TYPES.get(letter, "?") + size, parse_integer(count)
+        if kind not in SCALAR_TYPES or values is None or not 0 < values <= file.size:
+            file.fail(f"field {quote(name)} of SIZE {size}, TYPE {letter}, COUNT {count} is not supported")
         fields.append((name, kind, values))
     named = [name for name in names if name != PADDING]
     if len(set(named)) < len(named):
         twice = next(name for name in named if named.count(name) > 1)
         file.fail(f"two fields are called {quote(twice)}")
     if sum(int(kind[1]) * values for _, kind, values in fields) > file.size:
-        file.fail("one of its points would be larger than the file")
+        file.fail("declares a point larger than the file")
     return fields
 
 
 def _count(file: InputFile, header: dict[str, list[str]]) -> int:
     sizes = {}
     for key in ("WIDTH", "HEIGHT", "POINTS"):
-        value = whole_number(" ".join(header.get(key, ["-"])))
+        value = parse_integer(" ".join(header.get(key, ["-"])))
         if key in header and (value is None or value < 0):
-            file.fail(f"{key} should be a count, but is {quote(' '.join(header[key]))}")
+            file.fail(f"{key}: expected a count, got {quote(' '.join(header[key]))}")
         sizes[key] = value
     if sizes["WIDTH"] is None:
         file.fail("the header has no WIDTH")
@@ -108,11 +110,11 @@ def _read_text(file: InputFile, fields: Fields, count: int) -> list[NDArray[Any]
     result: list[NDArray[Any]] = []
     at = 0
     for name, kind, values in fields:
-        piece = np.ascontiguousarray(table[:, at : at + values])
+        columns = np.ascontiguousarray(table[:, at : at + values])
         if kind[0] == "f":
-            result.append(piece.astype(np.float64 if name in ("x", "y", "z") else kind))
+            result.append(columns.astype(np.float64 if name in ("x", "y", "z") else kind))
         else:
-            result.append(file.integers(piece, np.dtype(kind), name))
+            result.append(decode_integers(file, columns, np.dtype(kind), name))
         at += values
     return result
 
@@ -120,7 +122,7 @@ def _read_text(file: InputFile, fields: Fields, count: int) -> list[NDArray[Any]
 def _read_compressed(file: InputFile, fields: Fields, count: int, width: int) -> list[NDArray[Any]]:
     packed, unpacked = np.frombuffer(file.read_bytes(8, "bytes of sizes"), "<u4").tolist()
     if unpacked != count * width:
-        file.fail(f"says it unfolds to {unpacked} bytes, but its points take {count * width}")
+        file.fail(f"declares {unpacked} bytes after decompression, but its points have {count * width}")
     compressed = file.read_records(np.dtype(np.uint8), packed, "compressed bytes")
     try:
         data = _core.lzf_decode(compressed, unpacked)
@@ -136,9 +138,9 @@ def _read_compressed(file: InputFile, fields: Fields, count: int, width: int) ->
 
 
 def write(output: OutputFile, cloud: Cloud) -> None:
-    """Binary; x y z are double (F 8). An attribute of several numbers a point is one field with a COUNT."""
-    fields = columns(cloud)
-    output.held.update(fields)
+    """Write binary data; x y z are double (F 8). An attribute of several components is one field with a COUNT."""
+    fields = attribute_columns(cloud)
+    output.written_attributes.update(fields)
     layout = [(axis, np.dtype("<f8"), 1) for axis in "xyz"]
     layout += [(name, values.dtype, values.shape[1]) for name, values in fields.items()]
     header = {
@@ -154,10 +156,10 @@ def write(output: OutputFile, cloud: Cloud) -> None:
         "DATA": ["binary"],
     }
     output.file.write("".join(f"{key} {' '.join(words)}\n" for key, words in header.items()).encode())
-    for part in output.parts(cloud):
-        records = np.empty(part.stop - part.start, [(name, dtype, (values,)) for name, dtype, values in layout])
+    for rows in output.chunks(cloud):
+        records = np.empty(rows.stop - rows.start, [(name, dtype, (values,)) for name, dtype, values in layout])
         for i, axis in enumerate("xyz"):
-            records[axis][:, 0] = cloud.points[part, i]
+            records[axis][:, 0] = cloud.points[rows, i]
         for name, values in fields.items():
-            records[name] = values[part]
+            records[name] = values[rows]
         output.file.write(records.data)

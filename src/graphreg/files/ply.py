@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Cloud
-from graphreg.files.input_file import MOST_COLUMNS, InputFile, quote, whole_number
-from graphreg.files.output_file import OutputFile, flat_columns
+from graphreg.files.attribute_columns import cloud_from_columns, decode_integers, scalar_columns
+from graphreg.files.input_file import MAX_COLUMNS, InputFile, parse_integer, quote
+from graphreg.files.output_file import OutputFile
 
-TYPES = {
+PLY_TYPES = {
     name: kind
     for names, kind in {
         ("char", "int8"): "i1",
@@ -27,33 +28,37 @@ TYPES = {
     }.items()
     for name in names
 }
-NAMES = {"i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "f4": "float"}
+PLY_TYPE_NAMES = {"i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "f4": "float"}
 BYTE_ORDERS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
-LONGEST_HEADER = MOST_COLUMNS
+MAX_HEADER_LINES = MAX_COLUMNS
 
 
 @dataclass
 class Element:
+    """An element that the header declares: its name, its number of records, and their properties."""
+
     name: str
     count: int
-    # name -> type of the value, and of the length where the property is a list
+    # name -> type of the value, and type of the length where the property is a list
     properties: dict[str, tuple[str, str | None]] = field(default_factory=dict)
 
     @property
     def has_lists(self) -> bool:
+        """Whether a property is a list, so that records have no common size."""
         return any(length for _, length in self.properties.values())
 
     @property
     def what(self) -> str:
+        """The name of the records in error messages."""
         return "vertices" if self.name == "vertex" else f"lines or records of {self.name!r}"
 
     def dtype(self, order: str) -> np.dtype[Any]:
-        """A record without its lists."""
+        """The type of a record without its lists."""
         scalars = [(name, order + kind) for name, (kind, length) in self.properties.items() if not length]
         return np.dtype(scalars)
 
     def parts(self) -> list[tuple[int, int, int, bool]]:
-        """A record with its lists, as `pack_records` wants it."""
+        """The layout of a record with its lists, as `_core.pack_records` expects it."""
         parts, fixed = [], 0
         for kind, length in self.properties.values():
             if length:
@@ -64,13 +69,14 @@ class Element:
         return [*parts, (fixed, 0, 0, False)]
 
     def kinds(self) -> str:
-        """A line, as `parse_table` wants it."""
+        """The columns of a line, as `_core.parse_table` expects them."""
         return "".join("l" if length else kind[0] for kind, length in self.properties.values())
 
 
 def read(file: InputFile) -> Cloud:
+    """Read the element vertex: x, y, z, and its other scalar properties as attributes."""
     order, elements = _read_header(file)
-    return file.split(_read_text(file, elements) if order == "=" else _read_binary(file, elements, order))
+    return cloud_from_columns(file, _read_text(file, elements) if order == "=" else _read_binary(file, elements, order))
 
 
 def _read_header(file: InputFile) -> tuple[str, list[Element]]:
@@ -78,7 +84,7 @@ def _read_header(file: InputFile) -> tuple[str, list[Element]]:
         file.fail("does not begin with the line 'ply'")
     order = ""
     elements: list[Element] = []
-    for _ in range(LONGEST_HEADER):
+    for _ in range(MAX_HEADER_LINES):
         line = file.read_line()
         if line is None:
             file.fail("ends within its header")
@@ -87,22 +93,22 @@ def _read_header(file: InputFile) -> tuple[str, list[Element]]:
                 break
             case ["format", name, *_] if name in BYTE_ORDERS:
                 order = BYTE_ORDERS[name]
-            case ["element", name, count] if (rows := whole_number(count)) is not None and rows >= 0:
+            case ["element", name, count] if (rows := parse_integer(count)) is not None and rows >= 0:
                 elements.append(Element(name, rows))
             case ["property", "list", length, kind, name] if (
-                kind in TYPES and TYPES.get(length, "f")[0] != "f" and _is_new(elements, name)
+                kind in PLY_TYPES and PLY_TYPES.get(length, "f")[0] != "f" and _is_new(elements, name)
             ):
-                elements[-1].properties[name] = TYPES[kind], TYPES[length]
-            case ["property", kind, name] if kind in TYPES and _is_new(elements, name):
-                elements[-1].properties[name] = TYPES[kind], None
+                elements[-1].properties[name] = PLY_TYPES[kind], PLY_TYPES[length]
+            case ["property", kind, name] if kind in PLY_TYPES and _is_new(elements, name):
+                elements[-1].properties[name] = PLY_TYPES[kind], None
             case ["format" | "element" | "property" | "end_header", *_]:
-                file.fail(f"the header line {quote(line)} makes no sense")
+                file.fail(f"the header line {quote(line)} cannot be interpreted")
     else:
-        file.fail(f"no end_header within {LONGEST_HEADER} lines")
+        file.fail(f"no end_header within {MAX_HEADER_LINES} lines")
     if not order:
         file.fail("the header has no format line")
     if sum(element.name == "vertex" for element in elements) != 1:
-        file.fail("the header must name one element 'vertex'")
+        file.fail("the header must declare one element 'vertex'")
     return order, [element for element in elements if element.properties or element.name == "vertex"]
 
 
@@ -120,9 +126,9 @@ def _read_text(file: InputFile, elements: list[Element]) -> dict[str, NDArray[An
         scalars = [(name, kind) for name, (kind, length) in element.properties.items() if not length]
         for (name, kind), column in zip(scalars, table.T, strict=True):
             if kind[0] != "f":
-                result[name] = file.integers(column, np.dtype(kind), name)
+                result[name] = decode_integers(file, column, np.dtype(kind), name)
             elif name in ("x", "y", "z"):
-                result[name] = column  # the number as it is written, also where the header calls it float
+                result[name] = column  # the number as it is written, also where the header declares float
             else:
                 result[name] = column.astype(kind)
     file.expect_no_more_lines()
@@ -131,7 +137,7 @@ def _read_text(file: InputFile, elements: list[Element]) -> dict[str, NDArray[An
 
 def _read_binary(file: InputFile, elements: list[Element], order: str) -> dict[str, NDArray[Any]]:
     result: dict[str, NDArray[Any]] = {}
-    # Records of one size are read as they come. From the first list on, all that is left is walked through.
+    # Records of one size are read as they are. From the first list on, the rest of the file is parsed in memory.
     rest: NDArray[np.uint8] | None = None
     at = 0
     for element in elements:
@@ -144,37 +150,38 @@ def _read_binary(file: InputFile, elements: list[Element], order: str) -> dict[s
             rest = file.read_rest() if rest is None else rest
             packed, at = _core.pack_records(rest, at, element.count, element.parts(), big_endian=order == ">")
             if len(packed) < element.count:
-                file.fail(f"says it holds {element.count} {element.what} but ends after {len(packed)}")
+                file.fail(f"declares {element.count} {element.what} but ends after {len(packed)}")
             records = packed.view(dtype)[:, 0] if dtype.itemsize else np.empty(0, dtype)
         if element.name == "vertex":
             result = {name: records[name] for name in dtype.names or ()}
     left = file.read_rest() if rest is None else rest[at:]
     if left.tobytes().strip():
-        file.fail(f"has {len(left)} bytes more than its header accounts for")
+        file.fail(f"has {len(left)} bytes more than its header declares")
     return result
 
 
 def write(output: OutputFile, cloud: Cloud) -> None:
-    """Binary, little-endian; x y z are double."""
-    extra = {name: held for name, values in flat_columns(cloud).items() if (held := _hold(values)) is not None}
-    output.held.update(extra)
+    """Write binary data, little-endian; x y z are double."""
+    converted = {name: _representable(values) for name, values in scalar_columns(cloud).items()}
+    extra = {name: values for name, values in converted.items() if values is not None}
+    output.written_attributes.update(extra)
     dtype = np.dtype(
         [(axis, "<f8") for axis in "xyz"] + [(name, "<" + values.dtype.str[1:]) for name, values in extra.items()]
     )
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {len(cloud)}"]
-    header += [f"property {NAMES.get(dtype[name].str[1:], 'double')} {name}" for name in dtype.names or ()]
+    header += [f"property {PLY_TYPE_NAMES.get(dtype[name].str[1:], 'double')} {name}" for name in dtype.names or ()]
     output.file.write("\n".join([*header, "end_header", ""]).encode())
-    for part in output.parts(cloud):
-        records = np.empty(part.stop - part.start, dtype)
+    for rows in output.chunks(cloud):
+        records = np.empty(rows.stop - rows.start, dtype)
         for i, axis in enumerate("xyz"):
-            records[axis] = cloud.points[part, i]
+            records[axis] = cloud.points[rows, i]
         for name, values in extra.items():
-            records[name] = values[part]
+            records[name] = values[rows]
         output.file.write(records.data)
 
 
-def _hold(values: NDArray[Any]) -> NDArray[Any] | None:
-    """PLY has no 64-bit integers: a narrower type or a double where nothing is lost, else None."""
+def _representable(values: NDArray[Any]) -> NDArray[Any] | None:
+    """PLY has no 64-bit integers: the values in a narrower type or as double where that is exact, else None."""
     if values.dtype.itemsize < 8 or values.dtype.kind == "f":
         return values
     low, high = int(values.min()), int(values.max())

@@ -17,90 +17,150 @@ from graphreg.files.input_file import InputFile, quote
 from graphreg.files.output_file import OutputFile, atomic_write
 from graphreg.poses import as_pose, as_poses
 
-# How far R R^T of a pose in a file may be from the identity: 3DMatch has some whose scale is off by a thousandth.
+# Chosen: the largest element of R R^T - I that is accepted from a file; some poses of 3DMatch have a scale that is off
+# by a thousandth.
 POSE_FILE_TOLERANCE = 2e-3
-VERTEX = "VERTEX_SE3:QUAT"
-# The numbers in a row of each kind of text.
-WIDTHS = {"matrix": 4, "kitti": 12, "tum": 8, "g2o": 8}
+G2O_VERTEX = "VERTEX_SE3:QUAT"
+# Numbers in a row of each text format.
+ROW_LENGTHS = {"matrix": 4, "kitti": 12, "tum": 8, "g2o": 8}
 POSE_SUFFIXES = {".txt": "matrix", ".kitti": "kitti", ".tum": "tum", ".g2o": "g2o", ".npy": "npy"}
 
 
 def read_poses(path: str | os.PathLike[str], *, format: str | None = None) -> Floats:
-    """The poses of a file, (N, 4, 4), each x_world = T x, in the order of the file; those of g2o by their numbers.
+    """Read the poses of a file.
 
-    path    the file; of its suffix only .g2o and .npy count, other files are text whose first row tells the format
-    format  one of these, where that is not to be found out
+    Parameters
+    ----------
+    path : str or path-like
+    format : {"matrix", "kitti", "tum", "g2o", "npy"}, optional
+        By default the suffix .g2o or .npy selects it; other files are text whose first row shows the format.
 
-    matrix  four lines of four numbers a pose
-    kitti   a line a pose: the twelve numbers of a 3x4 matrix, row by row
-    tum     a line a pose: time tx ty tz qx qy qz qw; the times are passed over
-    g2o     lines VERTEX_SE3:QUAT number tx ty tz qx qy qz qw; all other lines are passed over, see `read_graph`
-    npy     an array (4, 4) or (N, 4, 4)
+        - matrix: four lines of four numbers per pose
+        - kitti: one line per pose, the twelve numbers of a 3x4 matrix, row by row
+        - tum: one line per pose, time tx ty tz qx qy qz qw; times are ignored
+        - g2o: lines VERTEX_SE3:QUAT number tx ty tz qx qy qz qw; other lines are ignored
+        - npy: an array (4, 4) or (N, 4, 4)
 
-    What is no rigid motion, or no such file at all, is a FileError with the number of the line.
+    Returns
+    -------
+    (N, 4, 4) ndarray
+        T_world_scan of each scan, in the order of the file; those of g2o by their number.
+
+    Raises
+    ------
+    FileError
+        Where the file is of no such format, or a pose is no rigid transform; the message has the number of the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "poses.kitti")
+    ...     _ = path.write_text("1 0 0 4 0 1 0 5 0 0 1 6\\n")
+    ...     read_poses(path)
+    array([[[1., 0., 0., 4.],
+            [0., 1., 0., 5.],
+            [0., 0., 1., 6.],
+            [0., 0., 0., 1.]]])
     """
     path = Path(path)
-    chosen = POSE_SUFFIXES.get(path.suffix.lower(), "") if format is None else _known(format)
+    chosen = POSE_SUFFIXES.get(path.suffix.lower(), "") if format is None else _known_format(format)
     if path.is_dir():
         raise FileError(path, "is a folder, not a file")
     if path.exists() and not path.is_file():
         raise FileError(path, "is not a regular file")
     with InputFile(path) as file:
         if chosen == "npy":
-            return _from_array(file)
+            return _read_array(file)
         if format is None and chosen != "g2o":
-            chosen = _guessed(file)
-        return _from_text(file, chosen)
+            chosen = _text_format(file)
+        return _read_text(file, chosen)
 
 
 def write_poses(
     path: str | os.PathLike[str], poses: Any, *, format: str | None = None, times: ArrayLike | None = None
 ) -> None:
-    """Write one pose (4, 4) or several (N, 4, 4) to a file that appears whole or not at all.
+    """Write one pose or several to a file. On any failure an existing file stays as it was.
 
-    path    the file
-    poses   4x4 matrices, or a result of `register`
-    format  as in `read_poses`; by default the suffix says it: .txt (matrix), .kitti, .tum, .g2o, .npy
-    times   (N,), one for each pose, only for tum; by default 0, 1, 2, ...
+    Matrices are written exactly. As quaternions, in tum and g2o, rotations are exact to rounding.
 
-    Matrices are written to the last bit. As quaternions, in tum and g2o, rotations are kept to rounding.
+    Parameters
+    ----------
+    path : str or path-like
+    poses : (4, 4) or (N, 4, 4) array_like, or Result
+        T_world_scan, or the result of `register`.
+    format : {"matrix", "kitti", "tum", "g2o", "npy"}, optional
+        As in `read_poses`; by default by the suffix: .txt (matrix), .kitti, .tum, .g2o, .npy.
+    times : (N,) array_like, optional
+        Time of each pose, for tum alone; by default 0, 1, 2, ...
+
+    Raises
+    ------
+    FileError, InputError, OSError
+        Where the file, the format or a pose cannot be used.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "trajectory.tum")
+    ...     write_poses(path, [np.eye(4), np.eye(4)], times=[0.0, 0.1])
+    ...     print(path.read_text())
+    0.0 0.0 0.0 0.0 0.0 0.0 0.0 1.0
+    0.1 0.0 0.0 0.0 0.0 0.0 0.0 1.0
+    <BLANKLINE>
     """
     path = Path(path)
-    chosen = pose_format(path) if format is None else _known(format)
-    motions = as_poses(poses)
-    stamps = _stamps(times, len(motions), chosen)
+    chosen = pose_format(path) if format is None else _known_format(format)
+    matrices = as_poses(poses)
+    stamps = _timestamps(times, len(matrices), chosen)
     with atomic_write(path) as output:
-        _WRITERS[chosen](output, motions, stamps)
+        _WRITERS[chosen](output, matrices, stamps)
 
 
 def read_pose(path: str | os.PathLike[str], *, format: str | None = None) -> Floats:
-    """The one pose of a file, (4, 4)."""
+    """Read a file of one pose.
+
+    Parameters
+    ----------
+    path, format
+        As in `read_poses`.
+
+    Returns
+    -------
+    (4, 4) ndarray
+
+    Raises
+    ------
+    FileError
+        As in `read_poses`, and where the file has several poses.
+    """
     poses = read_poses(path, format=format)
     if len(poses) != 1:
-        raise FileError(Path(path), f"holds {len(poses)} poses, expected one")
+        raise FileError(Path(path), f"has {len(poses)} poses, expected one")
     return np.asarray(poses[0])
 
 
 def pose_format(path: Path) -> str:
-    """What a suffix stands for; FileError where it is not known."""
+    """The format of a suffix, see `POSE_SUFFIXES`; FileError where it is not known."""
     suffix = path.suffix.lower()
     if suffix not in POSE_SUFFIXES:
-        said = f"its suffix {path.suffix!r} is not known" if suffix else "it has no suffix"
-        raise FileError(path, f"{said}; poses are {' '.join(POSE_SUFFIXES)}")
+        problem = f"its suffix {path.suffix!r} is not known" if suffix else "it has no suffix"
+        raise FileError(path, f"{problem}; poses are {' '.join(POSE_SUFFIXES)}")
     return POSE_SUFFIXES[suffix]
 
 
-def _known(format: str) -> str:
+def _known_format(format: str) -> str:
     if format not in _WRITERS:
         raise InputError(f"format: expected one of {', '.join(_WRITERS)}, got {format!r}")
     return format
 
 
-def _stamps(times: ArrayLike | None, count: int, format: str) -> Floats:
+def _timestamps(times: ArrayLike | None, count: int, format: str) -> Floats:
     if times is None:
         return np.arange(count, dtype=np.float64)
     if format != "tum":
-        raise InputError(f"times: {format} files hold none, only tum does")
+        raise InputError(f"times: {format} files have none, only tum does")
     try:
         stamps = np.asarray(as_array(times), np.float64)
     except (TypeError, ValueError, RuntimeError, BufferError) as problem:
@@ -113,17 +173,17 @@ def _stamps(times: ArrayLike | None, count: int, format: str) -> Floats:
 # ------------------------------------------------------------------------------------------------------- reading
 
 
-def _from_array(file: InputFile) -> Floats:
-    from graphreg.files.arrays import array_of
+def _read_array(file: InputFile) -> Floats:
+    from graphreg.files.arrays import read_array
 
-    array = array_of(file)
+    array = read_array(file)
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
-        file.fail(f"holds an array of shape {array.shape} and type {array.dtype}, not (4, 4) or (N, 4, 4) numbers")
-    return _rigid(file, array.reshape(-1, 4, 4), lambda number: f"pose {number}")
+        file.fail(f"is an array of shape {array.shape} and type {array.dtype}, not (4, 4) or (N, 4, 4) numbers")
+    return _rigid_transforms(file, array.reshape(-1, 4, 4), lambda number: f"pose {number}")
 
 
-def _next_row(file: InputFile) -> str | None:
-    """The next line that is neither blank nor a comment, which stays where it is; None where there is none."""
+def _peek_row(file: InputFile) -> str | None:
+    """The next line that is neither blank nor a comment, without consuming it; None where there is none."""
     while (line := file.peek_line()) is not None:
         if text := _without_comment(line):
             return text
@@ -131,72 +191,85 @@ def _next_row(file: InputFile) -> str | None:
     return None
 
 
-def _guessed(file: InputFile) -> str:
-    """The kind of text, by how many numbers its first row has."""
-    text = _next_row(file) or file.fail("holds no poses")
-    kinds = {WIDTHS[kind]: kind for kind in ("matrix", "kitti", "tum")}
-    if len(text.split()) not in kinds:
-        file.fail(f"its first row should be 4 numbers (a 4x4 matrix), 12 (KITTI) or 8 (TUM), but is {quote(text)}")
-    return kinds[len(text.split())]
+def _text_format(file: InputFile) -> str:
+    """The text format, by how many numbers the first row has."""
+    text = _peek_row(file) or file.fail("has no poses")
+    formats = {ROW_LENGTHS[format]: format for format in ("matrix", "kitti", "tum")}
+    if len(text.split()) not in formats:
+        file.fail(f"expected a first row of 4 numbers (a 4x4 matrix), 12 (KITTI) or 8 (TUM), got {quote(text)}")
+    return formats[len(text.split())]
 
 
-def _from_text(file: InputFile, format: str) -> Floats:
-    prefix = VERTEX.lower() if format == "g2o" else ""
+def _read_text(file: InputFile, format: str) -> Floats:
+    prefix = G2O_VERTEX.lower() if format == "g2o" else ""
 
     def line(row: int) -> str:
-        return f"line {line_numbers(file.path, prefix)[row]}"
+        return f"line {row_lines(file.path, prefix)[row]}"
 
     if format == "matrix":
         matrices = []
-        while _next_row(file) is not None:
+        while _peek_row(file) is not None:
             matrices.append(file.read_table(4, "ffff", "rows of a 4x4 matrix", comments=True))
         if not matrices:
-            file.fail("holds no poses")
-        return _rigid(file, matrices, lambda number: line(4 * number))
-    rows = file.read_table(-1, "f" * WIDTHS[format], "poses", comments=True, prefix=prefix)
+            file.fail("has no poses")
+        return _rigid_transforms(file, matrices, lambda number: line(4 * number))
+    rows = file.read_table(-1, "f" * ROW_LENGTHS[format], "poses", comments=True, prefix=prefix)
     if len(rows) == 0:
-        file.fail(f"holds no lines {VERTEX}" if prefix else "holds no poses")
+        file.fail(f"has no lines {G2O_VERTEX}" if prefix else "has no poses")
     if format == "kitti":
         last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(rows), 1, 4))
-        return _rigid(file, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line)
-    motions = from_quaternions(file, rows[:, 1:], line)
+        return _rigid_transforms(file, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line)
+    poses = from_quaternions(file, rows[:, 1:], line)
     if format == "tum":
-        return motions
+        return poses
     numbers, first = np.unique(rows[:, 0], return_index=True)
     if len(numbers) < len(rows):
         again = next(row for row in range(len(rows)) if row not in first)
         file.fail(f"{line(again)} is a second vertex {rows[again, 0]:.0f}")
-    return motions[first]
+    return poses[first]
 
 
-def _rigid(file: InputFile, matrices: Iterable[NDArray[Any]], place: Callable[[int], str]) -> Floats:
-    """The matrices as motions; where one is none, `place` says where that is."""
-    motions = []
+def _rigid_transforms(file: InputFile, matrices: Iterable[NDArray[Any]], where: Callable[[int], str]) -> Floats:
+    """Validate the matrices of a file; `where` locates one of them for error messages."""
+    poses = []
     for number, matrix in enumerate(matrices):
         try:
-            motions.append(as_pose(matrix, "the pose", POSE_FILE_TOLERANCE))
+            poses.append(as_pose(matrix, "the pose", POSE_FILE_TOLERANCE))
         except InputError as problem:
-            file.fail(f"{place(number)}: {problem}")
-    return np.stack(motions)
+            file.fail(f"{where(number)}: {problem}")
+    return np.stack(poses)
 
 
-def from_quaternions(file: InputFile, rows: Floats, place: Callable[[int], str]) -> Floats:
-    """Rows tx ty tz qx qy qz qw as motions."""
+def from_quaternions(file: InputFile, rows: Floats, where: Callable[[int], str]) -> Floats:
+    """Convert rows tx ty tz qx qy qz qw to poses.
+
+    Parameters
+    ----------
+    file : InputFile
+        The file, for error messages.
+    rows : (N, 7) ndarray
+    where : callable
+        Locates a row in the file, for error messages.
+
+    Returns
+    -------
+    (N, 4, 4) ndarray
+    """
     from scipy.spatial.transform import Rotation
 
     wrong = ~np.isfinite(rows).all(axis=1) | ~(np.abs(np.linalg.norm(rows[:, 3:], axis=1) - 1) < POSE_FILE_TOLERANCE)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         shown = " ".join(f"{value:g}" for value in rows[row])
-        file.fail(f"{place(row)}: expected a translation and a unit quaternion, got {shown}")
-    motions = np.tile(np.eye(4), (len(rows), 1, 1))
-    motions[:, :3, :3] = Rotation.from_quat(rows[:, 3:]).as_matrix()
-    motions[:, :3, 3] = rows[:, :3]
-    return motions
+        file.fail(f"{where(row)}: expected a translation and a unit quaternion, got {shown}")
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, :3, :3] = Rotation.from_quat(rows[:, 3:]).as_matrix()
+    poses[:, :3, 3] = rows[:, :3]
+    return poses
 
 
-def line_numbers(path: Path, prefix: str) -> list[int]:
-    """Of the lines that are rows. Only who tells of a mistake wants to know, so the file is read again for it."""
+def row_lines(path: Path, prefix: str) -> list[int]:
+    """The line numbers of the rows with a prefix. They are needed for error messages alone, so the file is reread."""
     lines = path.read_text(encoding="utf-8", errors="backslashreplace").split("\n")
     texts = ((number, _without_comment(line)) for number, line in enumerate(lines, 1))
     return [number for number, text in texts if text and (not prefix or text.split()[0].lower() == prefix)]
@@ -209,27 +282,28 @@ def _without_comment(line: str) -> str:
 # ------------------------------------------------------------------------------------------------------- writing
 
 
-def _write_matrices(output: OutputFile, motions: Floats, times: Floats) -> None:
+def _write_matrices(output: OutputFile, poses: Floats, times: Floats) -> None:
     """Four lines each, with an empty one between two."""
-    blocks = ("\n".join(map(numbers_of, motion)) for motion in motions)
+    blocks = ("\n".join(map(format_row, matrix)) for matrix in poses)
     output.file.write(("\n\n".join(blocks) + "\n").encode())
 
 
-def _write_kitti(output: OutputFile, motions: Floats, times: Floats) -> None:
-    _write_lines(output, map(numbers_of, motions[:, :3].reshape(-1, 12)))
+def _write_kitti(output: OutputFile, poses: Floats, times: Floats) -> None:
+    _write_lines(output, map(format_row, poses[:, :3].reshape(-1, 12)))
 
 
-def _write_tum(output: OutputFile, motions: Floats, times: Floats) -> None:
-    _write_lines(output, map(numbers_of, np.column_stack([times, quaternions(motions)])))
+def _write_tum(output: OutputFile, poses: Floats, times: Floats) -> None:
+    _write_lines(output, map(format_row, np.column_stack([times, to_quaternions(poses)])))
 
 
-def _write_g2o(output: OutputFile, motions: Floats, times: Floats) -> None:
-    _write_lines(output, (f"{VERTEX} {number} {numbers_of(row)}" for number, row in enumerate(quaternions(motions))))
+def _write_g2o(output: OutputFile, poses: Floats, times: Floats) -> None:
+    rows = enumerate(to_quaternions(poses))
+    _write_lines(output, (f"{G2O_VERTEX} {number} {format_row(row)}" for number, row in rows))
 
 
-def _write_npy(output: OutputFile, motions: Floats, times: Floats) -> None:
+def _write_npy(output: OutputFile, poses: Floats, times: Floats) -> None:
     """(4, 4) of one pose, as a user of numpy expects."""
-    array = motions[0] if len(motions) == 1 else motions
+    array = poses[0] if len(poses) == 1 else poses
     np.lib.format.write_array(output.file, array.astype("<f8", copy=False), allow_pickle=False)
 
 
@@ -237,16 +311,16 @@ def _write_lines(output: OutputFile, lines: Iterable[str]) -> None:
     output.file.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def numbers_of(values: Floats) -> str:
-    """With all the digits that float64 has."""
+def format_row(values: Floats) -> str:
+    """Numbers with all digits of float64, separated by blanks."""
     return " ".join(map(repr, values.tolist()))
 
 
-def quaternions(motions: Floats) -> Floats:
-    """Rows tx ty tz qx qy qz qw."""
+def to_quaternions(poses: Floats) -> Floats:
+    """Convert (N, 4, 4) poses to (N, 7) rows tx ty tz qx qy qz qw."""
     from scipy.spatial.transform import Rotation
 
-    return np.column_stack([motions[:, :3, 3], Rotation.from_matrix(motions[:, :3, :3]).as_quat()])
+    return np.column_stack([poses[:, :3, 3], Rotation.from_matrix(poses[:, :3, :3]).as_quat()])
 
 
 _WRITERS: dict[str, Callable[[OutputFile, Floats, Floats], None]] = {

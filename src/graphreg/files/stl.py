@@ -1,33 +1,34 @@
-"""STL: the corners of triangles, each once. A cloud has no triangles, so it is not written."""
+"""STL: the vertices of triangles, without duplicates. A cloud has no triangles, so that STL is not written."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from graphreg.clouds import Cloud
+from graphreg.files.attribute_columns import cloud_from_points
 from graphreg.files.input_file import InputFile
 
-TRIANGLE = np.dtype([("normal", "<f4", (3,)), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+STL_TRIANGLE = np.dtype([("normal", "<f4", (3,)), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
 def read(file: InputFile) -> Cloud:
-    """The different corners, in the order in which they first appear."""
+    """Read the distinct vertices, in the order in which they first appear."""
     start = file.peek(84)
     triangles = int.from_bytes(start[80:84], "little")
-    # Binary files may begin with the word solid as well, but their size gives them away.
-    if len(start) == 84 and file.size == 84 + triangles * TRIANGLE.itemsize:
+    # Binary files may begin with the word solid as well; they are recognised by their size.
+    if len(start) == 84 and file.size == 84 + triangles * STL_TRIANGLE.itemsize:
         file.read_bytes(84, "bytes of header")
-        corners = file.read_records(TRIANGLE, triangles, "triangles")["corners"].reshape(-1, 3).astype(np.float64)
+        vertices = file.read_records(STL_TRIANGLE, triangles, "triangles")["vertices"].reshape(-1, 3).astype(np.float64)
     elif start.lstrip()[:5].lower() == b"solid":
         end = min(1000, file.size)
         if b"endsolid" not in file.read_at(file.size - end, end).lower():
             file.fail("ends before its endsolid")
-        corners = file.read_table(-1, "fff", "corners", prefix="vertex")
-        if len(corners) % 3:
-            file.fail(f"holds {len(corners)} corners, which is no whole number of triangles")
+        vertices = file.read_table(-1, "fff", "vertices", prefix="vertex")
+        if len(vertices) % 3:
+            file.fail(f"has {len(vertices)} vertices, which is no multiple of 3")
     elif len(start) == 84:
-        file.fail(f"says it holds {triangles} triangles, but that does not fit its size of {file.size} bytes")
+        file.fail(f"declares {triangles} triangles, but that does not fit its size of {file.size} bytes")
     else:
         file.fail("is too short")
-    _, first = np.unique(corners + 0.0, axis=0, return_index=True)  # -0 is 0
-    return file.cloud(corners[np.sort(first)], {})
+    _, first = np.unique(vertices + 0.0, axis=0, return_index=True)  # -0 is 0
+    return cloud_from_points(file, vertices[np.sort(first)], {})

@@ -50,7 +50,7 @@ def test_infinite_and_out_of_range(text: str) -> None:
     "text",
     ["", "+", "-", ".", "e5", "1e", "1.2.3", "0x10", "1,5", "+-1", "++1", "1_000", "abc", "1f", "--1", "1\0"],
 )
-def test_what_is_no_number_stops_the_table(text: str) -> None:
+def test_the_table_ends_at_what_is_no_number(text: str) -> None:
     table, stop = parse_table(f"1\n{text} 2\n3\n".encode(), 0, -1, "ff" if text == "" else "f", exact=False)
     assert stop == (0 if text == "" else 2)
     assert len(table) == (0 if text == "" else 1)
@@ -63,7 +63,7 @@ def test_what_is_no_number_stops_the_table(text: str) -> None:
     BLANKS,
     st.sampled_from(["", " ", "\t"]),
 )
-def test_a_table(rows: list[tuple[float, float, float]], end: str, blanks: str, before: str) -> None:
+def test_a_table_is_parsed(rows: list[tuple[float, float, float]], end: str, blanks: str, before: str) -> None:
     text = "".join(before + blanks.join(map(repr, row)) + end for row in rows).encode()
     table, stop = parse_table(text, 0, -1, "fff")
     assert stop == len(text)
@@ -72,7 +72,7 @@ def test_a_table(rows: list[tuple[float, float, float]], end: str, blanks: str, 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(ANY_DOUBLE, ANY_DOUBLE), min_size=1, max_size=9), st.integers(0, 12))
-def test_only_the_rows_that_were_asked_for_are_taken(rows: list[tuple[float, float]], wanted: int) -> None:
+def test_no_more_rows_than_asked_for_are_parsed(rows: list[tuple[float, float]], wanted: int) -> None:
     lines = [f"{a!r} {b!r}\n".encode() for a, b in rows]
     table, stop = parse_table(b"".join(lines), 0, wanted, "ff")
     assert len(table) == min(wanted, len(rows))
@@ -81,7 +81,7 @@ def test_only_the_rows_that_were_asked_for_are_taken(rows: list[tuple[float, flo
 
 @settings(deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
-def test_integers_keep_all_their_bits(unsigned: int, signed: int) -> None:
+def test_integers_are_exact(unsigned: int, signed: int) -> None:
     table, _ = parse_table(f"{unsigned} {signed}\n".encode(), 0, 1, "ui")
     assert table[:, 0].view(np.uint64)[0] == unsigned
     assert table[:, 1].view(np.int64)[0] == signed
@@ -93,11 +93,11 @@ def test_whole_numbers_may_be_written_as_floats(text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["0.5", "nan", "1e300", "-1", "99999999999999999999"])
-def test_what_is_no_unsigned_integer_stops_the_table(text: str) -> None:
+def test_the_table_ends_at_what_is_no_unsigned_integer(text: str) -> None:
     assert len(parse_table(f"{text}\n".encode(), 0, 1, "u")[0]) == 0
 
 
-def test_a_last_line_without_its_end_is_not_taken() -> None:
+def test_a_last_line_without_a_line_break_is_not_parsed() -> None:
     table, stop = parse_table(b"1 2\n3 4", 0, -1, "ff")
     assert (len(table), stop) == (1, 4)
 
@@ -123,14 +123,14 @@ def test_lists_words_delimiters_comments_and_prefixes() -> None:
 
 
 @pytest.mark.parametrize("rows", [2**40, 2**62, 2**63 - 1])
-def test_a_claim_does_not_set_memory_aside(rows: int) -> None:
+def test_a_declared_count_allocates_no_memory(rows: int) -> None:
     assert len(parse_table(b"1 2 3\n", 0, rows, "fff")[0]) == 1
     assert len(pack_records(b"abc", 0, rows, [(3, 0, 0, False)], big_endian=False)[0]) == 1
     with pytest.raises(ValueError, match="LZF"):
         lzf_decode(b"\0a", rows)
 
 
-def test_a_start_behind_the_end_is_refused() -> None:
+def test_a_start_beyond_the_end_is_refused() -> None:
     with pytest.raises(ValueError, match="start"):
         parse_table(b"1\n", 3, 1, "f")
     with pytest.raises(ValueError, match="start"):
@@ -180,16 +180,16 @@ def lzf_twin(data: bytes) -> bytes:
 
 @settings(deadline=None)
 @given(st.lists(st.one_of(st.binary(min_size=1, max_size=32), st.tuples(st.integers(3, 264), st.integers(1, 8192)))))
-def test_lzf_unfolds_as_its_twin_does(pieces: list[bytes | tuple[int, int]]) -> None:
+def test_lzf_decodes_as_its_twin_does(parts: list[bytes | tuple[int, int]]) -> None:
     data, size = bytearray(), 0
-    for piece in pieces:
-        if isinstance(piece, bytes):
-            data += bytes([len(piece) - 1]) + piece
-            size += len(piece)
+    for part in parts:
+        if isinstance(part, bytes):
+            data += bytes([len(part) - 1]) + part
+            size += len(part)
         elif size:
-            length, back = piece[0] - 2, min(piece[1], size) - 1
+            length, back = part[0] - 2, min(part[1], size) - 1
             data += bytes([min(length, 7) << 5 | back >> 8, *([length - 7] if length >= 7 else []), back & 255])
-            size += piece[0]
+            size += part[0]
     assert lzf_decode(bytes(data), size).tobytes() == lzf_twin(bytes(data))
     for wrong in (size - 1, size + 1):
         if wrong >= 0:
@@ -199,6 +199,6 @@ def test_lzf_unfolds_as_its_twin_does(pieces: list[bytes | tuple[int, int]]) -> 
 
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 20_000))
-def test_lzf_survives_anything(data: bytes, size: int) -> None:
+def test_lzf_accepts_or_refuses_any_bytes(data: bytes, size: int) -> None:
     with contextlib.suppress(ValueError):
         assert len(lzf_decode(data, size)) == size

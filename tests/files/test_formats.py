@@ -1,4 +1,4 @@
-"""Which format it is, and what is said where it is none."""
+"""Selection of the format by the suffix, and the behaviour that all formats share."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> No
             call()
 
 
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_formats_that_are_read_only_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="can be read, but not written"):
         write(tmp_path / "a.stl", np.eye(3))
 
 
 @pytest.mark.parametrize("suffix", list(formats()))
-def test_missing_files_folders_and_empty_files(tmp_path: Path, suffix: str) -> None:
+def test_missing_files_folders_and_empty_files_are_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     with pytest.raises(FileNotFoundError, match=path.name):
         read(path)
@@ -53,7 +53,7 @@ def test_missing_files_folders_and_empty_files(tmp_path: Path, suffix: str) -> N
 
 @pytest.mark.parametrize("suffix", list(formats()))
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ZeroDivisionError])
-def test_what_progress_raises_goes_through(tmp_path: Path, suffix: str, raised: type[BaseException]) -> None:
+def test_what_progress_raises_is_passed_on(tmp_path: Path, suffix: str, raised: type[BaseException]) -> None:
     path = tmp_path / f"a{suffix}"
     if suffix == ".stl":
         path.write_bytes(bytes(80) + struct.pack("<I12fH", 1, *range(12), 0))
@@ -68,7 +68,7 @@ def test_what_progress_raises_goes_through(tmp_path: Path, suffix: str, raised: 
         read(path, progress=stop)
 
 
-def test_progress_comes_every_few_megabytes(tmp_path: Path) -> None:
+def test_progress_is_reported_every_few_megabytes(tmp_path: Path) -> None:
     path = tmp_path / "a.ply"
     write(path, np.random.default_rng(0).normal(size=(1_000_000, 3)))
     done: list[int] = []
@@ -78,12 +78,12 @@ def test_progress_comes_every_few_megabytes(tmp_path: Path) -> None:
     assert max(np.diff([0, *done])) <= 5_000_000
 
 
-def test_nothing_is_loaded_before_it_is_needed() -> None:
+def test_libraries_are_imported_when_they_are_needed() -> None:
     code = "import sys, graphreg.files; print([m for m in ('laspy', 'pye57', 'zipfile') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_the_callers_array_is_left_alone(tmp_path: Path) -> None:
+def test_the_callers_array_is_not_changed(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(size=(10, 3))
     before = points.copy()
     for suffix, known in formats().items():

@@ -1,4 +1,4 @@
-"""A file is whole or it is the old one, whatever happens while it is written."""
+"""Atomic writing: a file is complete or it is the old one, whatever happens while it is written."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def old_file(tmp_path: Path, suffix: str) -> Path:
     return path
 
 
-def check_untouched(path: Path) -> None:
+def check_unchanged(path: Path) -> None:
     assert path.read_bytes() == b"the old one"
     assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, RuntimeError, MemoryError])
-def test_stopped_in_the_middle(tmp_path: Path, suffix: str, raised: type[BaseException]) -> None:
+def test_an_exception_leaves_the_old_file(tmp_path: Path, suffix: str, raised: type[BaseException]) -> None:
     path = old_file(tmp_path, suffix)
 
     def stop(done: int, total: int) -> None:
@@ -43,7 +43,7 @@ def test_stopped_in_the_middle(tmp_path: Path, suffix: str, raised: type[BaseExc
 
     with pytest.raises(raised):
         write(path, POINTS[:1000], progress=stop)
-    check_untouched(path)
+    check_unchanged(path)
 
 
 FULL_DISK = """
@@ -64,7 +64,7 @@ for path in sys.argv[1:]:
 """
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     paths = []
     for suffix in SUFFIXES:
@@ -80,10 +80,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
     )
     assert child.returncode == 0, child.stderr
     for path in paths:
-        check_untouched(path)
+        check_unchanged(path)
 
 
-def test_a_disk_that_is_full_only_when_the_cache_is_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_at_fsync_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -93,21 +93,21 @@ def test_a_disk_that_is_full_only_when_the_cache_is_emptied(tmp_path: Path, monk
         write(path, POINTS[:10])
     assert caught.value.errno == errno.ENOSPC
     assert caught.value.filename == str(path)
-    check_untouched(path)
+    check_unchanged(path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
-def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = old_file(tmp_path, ".xyz")
-    parts = OutputFile.parts
+    chunks = OutputFile.chunks
 
-    def interrupted(self: OutputFile, *given: Any) -> Any:
-        for i, part in enumerate(parts(self, *given)):
+    def interrupted(self: OutputFile, *arguments: Any) -> Any:
+        for i, rows in enumerate(chunks(self, *arguments)):
             if i == 1:
                 os.kill(os.getpid(), signal.SIGINT)
-            yield part
+            yield rows
 
-    monkeypatch.setattr(OutputFile, "parts", interrupted)
+    monkeypatch.setattr(OutputFile, "chunks", interrupted)
     # A shell that starts the tests in the background has them ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -115,24 +115,24 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             write(path, POINTS)
     finally:
         signal.signal(signal.SIGINT, before)
-    check_untouched(path)
+    check_unchanged(path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("name", ["Füße und Köpfe", "点群", "a b'c", "scan.2024.final", "x" * 240])
-def test_names_of_every_kind(tmp_path: Path, suffix: str, name: str) -> None:
+def test_any_file_name_is_accepted(tmp_path: Path, suffix: str, name: str) -> None:
     path = tmp_path / f"{name}{suffix}"
     write(str(path), POINTS[:5])
     np.testing.assert_allclose(read(str(path)), POINTS[:5], atol=1e-6)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_suffixes_in_capitals(tmp_path: Path) -> None:
+def test_suffixes_in_capitals_are_accepted(tmp_path: Path) -> None:
     write(tmp_path / "A.PLY", POINTS[:5])
     np.testing.assert_array_equal(read(tmp_path / "A.PLY"), POINTS[:5])
 
 
-def test_a_folder_or_file_that_is_read_only(tmp_path: Path) -> None:
+def test_read_only_folders_and_files_are_refused(tmp_path: Path) -> None:
     path = old_file(tmp_path, ".ply")
     path.chmod(0o400)
     if os.access(path, os.W_OK):
@@ -146,12 +146,12 @@ def test_a_folder_or_file_that_is_read_only(tmp_path: Path) -> None:
             write(path, POINTS[:5])
     finally:
         tmp_path.chmod(0o700)
-    check_untouched(path)
+    check_unchanged(path)
 
 
 @pytest.mark.parametrize("call", ["open", "replace"])
-def test_what_the_system_refuses_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    def refuse(*given: Any, **more: Any) -> None:
+def test_errors_of_the_system_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "something else")
 
     if call == "open":
@@ -163,22 +163,22 @@ def test_what_the_system_refuses_names_the_file(tmp_path: Path, monkeypatch: pyt
         write(path, POINTS[:5])
     monkeypatch.undo()
     if call == "replace":
-        check_untouched(path)
+        check_unchanged(path)
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere.a\.ply"):
         write(tmp_path / "nowhere" / "a.ply", POINTS[:5])
 
 
-def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
+def test_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.ply").mkdir()
     with pytest.raises(FileError, match="is a folder"):
         write(tmp_path / "a.ply", POINTS[:5])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
-def test_links_modes_and_devices(tmp_path: Path) -> None:
+def test_links_are_followed_modes_kept_and_pipes_refused(tmp_path: Path) -> None:
     real = tmp_path / "real.ply"
     real.write_bytes(b"old")
     real.chmod(0o640)
@@ -197,8 +197,8 @@ def test_links_modes_and_devices(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("points", [np.empty((0, 3)), [[np.nan, 0, 0]], np.ones((3, 2)), "points", None])
-def test_no_points_no_file(tmp_path: Path, points: Any) -> None:
+def test_no_file_is_written_of_no_points(tmp_path: Path, points: Any) -> None:
     path = old_file(tmp_path, ".ply")
     with pytest.raises(InputError):
         write(path, points)
-    check_untouched(path)
+    check_unchanged(path)
