@@ -1,0 +1,35 @@
+"""The examples in the docstrings run."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import graphreg
+
+PACKAGE = Path(graphreg.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8")
+)
+
+
+# Their examples simulate several scans.
+SLOW = ("graphreg.datasets.synthetic", "graphreg.multiscan.multiway_registration", "graphreg.multiscan.odometry")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MODULES]
+)
+def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    output: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for example in doctest.DocTestFinder().find(import_module(name)):
+        runner.run(example, out=output.append)
+    assert runner.tries, "no example was found"
+    assert not runner.failures, "".join(output)
