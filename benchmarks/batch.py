@@ -37,7 +37,7 @@ from graphreg.batches.workers import ONE_THREAD, Ended
 from graphreg.bench.measured_parts import BATCHES, SYNTHETIC_SCANS
 from graphreg.bench.peers import versions_of_modules
 from graphreg.bench.results_files import Results, write_results
-from graphreg.bench.run_log import Log, run
+from graphreg.bench.run_log import RunLog, run
 from graphreg.datasets import synthetic
 from graphreg.provenance import fingerprint, machine, measured_now, package_versions, script_command
 
@@ -214,7 +214,7 @@ def main() -> None:
         folder.mkdir(exist_ok=True)
         table = write_jobs(folder, args.jobs)
         parts = [Part(name, args.jobs, args.kills, args.rounds) for name in MEASURES]
-        log = Log(folder / "measured.jsonl", {**package_versions(), **machine(), "code": fingerprint(*PARTS)})
+        log = RunLog(folder / "measured.jsonl", {**package_versions(), **machine(), "code": fingerprint(*PARTS)})
         done = run(parts, lambda part: measured(part, folder, table), log, np.inf)
         rows = [{name: row[name] for name in ("what", "measured")} for some in done for row in some]
         log.close()

@@ -24,7 +24,7 @@ import numpy as np
 from graphreg import register
 from graphreg.bench.measured_parts import ENGINE
 from graphreg.bench.memory import resident_bytes
-from graphreg.bench.peers import LOCAL, installed, told, versions_of_modules
+from graphreg.bench.peers import LOCAL, describe_peers, installed, versions_of_modules
 from graphreg.bench.results_files import Results, write_results
 from graphreg.clouds import Floats
 from graphreg.engine.settings import EngineSettings
@@ -122,7 +122,7 @@ def main() -> None:
             }
             rows.append(row)
             print(*row.values(), sep="\t", flush=True)
-    peers = versions_of_modules(*(module for name in names if name in LOCAL for module in LOCAL[name].needs))
+    peers = versions_of_modules(*(module for name in names if name in LOCAL for module in LOCAL[name].modules))
     provenance = measured_now(script_command(), ENGINE, peers)
     results = Results("Time and memory over the number of points", provenance, summary(rows), rows)
     print(write_results(args.out, "scaling", results))
@@ -142,7 +142,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
         "more; the others look at all of them",
         f"ours from any pose, without a voxel size; the others from {DEGREES:g} degrees off, with voxels "
         f"of {VOXEL:g} of the size, and neighbours within 3 (icp) or 5 (gicp) of them",
-        *told(LOCAL, {row["method"] for row in rows}),
+        *describe_peers(LOCAL, {row["method"] for row in rows}),
     ]
     most = max(row["points"] for row in rows)
     largest = {row["method"]: row for row in rows if row["points"] == most}

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from graphreg.bench import EXPERIMENTS, GROUPS, cooling, odometry, pair_pictures, pairs, resampling
 from graphreg.bench.results_files import read_results
 from graphreg.cli import app
+from graphreg.provenance import fingerprint
 from graphreg.registration import methods
 
 COMPARISONS = ("accuracy", "noise", "outliers", "cooling", "teapot", "terrestrial", "odometry", "density", "poses")
@@ -29,10 +30,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "SIZE", (400, 120))
 
 
-def test_there_is_a_file_for_each_experiment_and_all_are_in_a_group() -> None:
+def test_there_is_a_module_for_each_experiment_and_all_are_in_a_group() -> None:
     for name in EXPERIMENTS:
         module = import_module(f"graphreg.bench.{name}")
         assert module.TITLE
+        assert fingerprint(*module.PARTS)
         assert callable(module.measure)
     assert GROUPS["all"] == tuple(EXPERIMENTS)
     assert set(GROUPS["paper"]) < set(EXPERIMENTS)
@@ -47,7 +49,7 @@ def test_jobs_differ_and_can_be_written_down(name: str, quick: bool) -> None:
 
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_every_method_takes_part_and_all_take_turns(name: str, quick: bool) -> None:
+def test_all_methods_take_part_interleaved(name: str, quick: bool) -> None:
     jobs = import_module(f"graphreg.bench.{name}").jobs(None, quick=quick, peers=False)
     order = [job.method for job in jobs]
     assert set(order) == set(methods())
@@ -80,7 +82,7 @@ def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_second_run_goes_on_with_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_resumes_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("graphreg.bench.accuracy")
     count = {"calls": 0}
     measure = module.measure

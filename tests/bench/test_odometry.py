@@ -1,4 +1,4 @@
-"""The drive: frames, steps, and how their errors add up."""
+"""Odometry frame to frame: frames, steps, RPE and ATE."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from graphreg.poses import inverse, pose, rotation_from_vector
 METHODS = "graphreg,icp"
 
 
-def row(number: int, motion: Any, truth: Any, method: str = "graphreg", right: bool = True) -> dict[str, Any]:
-    step = Step("made_street", number, method, 8, None)
-    off = motion @ inverse(truth)
+def row(number: int, found: Any, truth: Any, method: str = "graphreg") -> dict[str, Any]:
+    step = Step(odometry.SYNTHETIC, number, method, 8, None)
+    error = found @ inverse(truth)
     return {
-        **odometry.left_out(step, ""), "right": right, "degrees": 0.0, "metres": float(np.linalg.norm(off[:3, 3])),
-        "seconds": 1.0, "register s": 0.5, "motion": odometry._rounded(motion), "truth": odometry._rounded(truth),
+        **odometry.left_out(step, ""), "correct": True, "RPE (deg)": 0.0,
+        "RPE (m)": float(np.linalg.norm(error[:3, 3])), "seconds": 1.0, "registration (s)": 0.5,
+        "transformation": odometry._numbers_of(found), "truth": odometry._numbers_of(truth),
     }  # fmt: skip
 
 
@@ -29,11 +30,11 @@ def test_every_other_frame_is_registered_to_the_one_before() -> None:
     steps = odometry.jobs(None, quick=True, methods=METHODS)
     assert [(step.number, step.method) for step in steps] == [(k, m) for k in range(3) for m in METHODS.split(",")]
     assert len(odometry.jobs(None, methods="icp")) == 199
-    drives = {step.drive for step in odometry.jobs(Path("somewhere"), methods="icp")}
-    assert drives == {*odometry.SCANNED, odometry.MADE}
+    sequences = {step.sequence for step in odometry.jobs(Path("somewhere"), methods="icp")}
+    assert sequences == {*odometry.REAL, odometry.SYNTHETIC}
 
 
-def test_frames_of_a_recording_come_with_their_poses(tmp_path: Path) -> None:
+def test_real_frames_have_their_poses(tmp_path: Path) -> None:
     (tmp_path / "kitti_03").mkdir()
     rng = np.random.default_rng(0)
     poses = [pose(rotation_from_vector(0.01 * rng.normal(size=3)), rng.normal(size=3)) for _ in range(10)]
@@ -52,38 +53,38 @@ def test_frames_of_a_recording_come_with_their_poses(tmp_path: Path) -> None:
         odometry._frame(step, 0, tmp_path)
 
 
-def test_a_step_is_measured_against_the_way_of_the_sensor() -> None:
-    (found,) = odometry.measure(Step(odometry.MADE, 0, "graphreg", 8, 20_000), None)
+def test_a_step_is_compared_with_the_true_trajectory() -> None:
+    (found,) = odometry.measure(Step(odometry.SYNTHETIC, 0, "graphreg", 8, 20_000), None)
     # Two metres down the street; the sensor's noise is 2 cm, over thousands of points.
     assert np.linalg.norm(odometry._pose_of(found["truth"])[:3, 3]) == pytest.approx(2, abs=0.2)
-    assert found["metres"] < 0.02
-    assert found["right"]
+    assert found["RPE (m)"] < 0.02
+    assert found["correct"]
 
 
-def test_errors_add_up_along_the_way() -> None:
+def test_errors_accumulate_along_the_trajectory() -> None:
     step = pose(np.eye(3), [2.0, 0.0, 0.0])
     late = pose(np.eye(3), [2.1, 0.0, 0.0])
     rows = [row(k, late, step) for k in range(3)]
     (line,) = odometry.tables(rows)["Errors"]
-    assert (line["steps"], line["way m"]) == (3, pytest.approx(6))
-    assert line["rel. m"] == pytest.approx(0.1)
-    assert line["abs. m"] == pytest.approx(0.2)
-    assert line["last m"] == pytest.approx(0.3)
-    assert line["abs. degrees"] == pytest.approx(0, abs=1e-9)
-    assert odometry._way(rows, "motion")[:, 0] == pytest.approx([0, 2.1, 4.2, 6.3])
+    assert (line["steps"], line["length (m)"]) == (3, pytest.approx(6))
+    assert line["RPE (m)"] == pytest.approx(0.1)
+    assert line["ATE (m)"] == pytest.approx(0.2)
+    assert line["last frame (m)"] == pytest.approx(0.3)
+    assert line["ATE (deg)"] == pytest.approx(0, abs=1e-9)
+    assert odometry._trajectory(rows, "transformation")[:, 0] == pytest.approx([0, 2.1, 4.2, 6.3])
 
 
-def test_it_is_said_who_is_first_and_how_far_a_slow_method_came() -> None:
+def test_the_summary_has_the_ranking_and_how_far_a_slow_method_came() -> None:
     step = pose(np.eye(3), [2.0, 0.0, 0.0])
     rows = [
         row(0, pose(np.eye(3), [2.2, 0, 0]), step),
         row(0, pose(np.eye(3), [2.1, 0, 0]), step, "icp"),
         row(1, pose(np.eye(3), [2.2, 0, 0]), step),
-        odometry.left_out(Step("made_street", 1, "icp", 8, None), "not run: icp has spent its 1 s"),
+        odometry.left_out(Step(odometry.SYNTHETIC, 1, "icp", 8, None), "not run: icp has spent its 1 s"),
     ]
-    told = odometry.summary(rows)
-    assert "made_street: graphreg 0.2 m a step, NOT first, which is icp with 0.1" in told
-    assert any("all methods but these: all; icp 1 of 2" in line for line in told)
+    lines = odometry.summary(rows)
+    assert "synthetic_street, RPE (m): graphreg 0.2, NOT first; icp has 0.1" in lines
+    assert any("within the time limit: icp 1 of 2" in line for line in lines)
     ours, theirs = odometry.tables(rows)["Errors"]
     assert (ours["steps"], ours["not run"], theirs["steps"], theirs["not run"]) == (2, 0, 1, 1)
-    assert odometry.tables(rows)["paper: KITTI 03, 401 steps"][-1]["rel. degrees"] == 0.1017
+    assert odometry.tables(rows)["paper: KITTI 03, 401 steps"][-1]["RPE (deg)"] == 0.1017

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphreg._version import __version__
-from graphreg.bench.comparison import READING
+from graphreg.bench.comparison_wording import READING
 from graphreg.bench.results_files import Results, write_results
 from graphreg.bench.results_page import write_page
 from graphreg.errors import FileError, InputError

@@ -9,9 +9,10 @@ import pytest
 from tests.support.browser import Browser, installed
 from tests.support.html_pages import Page
 
-from graphreg.bench.comparison import READING
+from graphreg.bench.comparison_runs import ROTATION_ERROR
+from graphreg.bench.comparison_wording import READING
 from graphreg.bench.results_files import Results, write_results
-from graphreg.bench.results_report import MOST_LINES, write_report
+from graphreg.bench.results_report import MAX_OPEN_LINES, write_report
 from graphreg.errors import FileError, InputError
 from graphreg.provenance import measured_now
 from graphreg.reports.charts import charts_side_by_side, line_chart
@@ -21,7 +22,14 @@ STAGES = {"graphreg": {"judge": 0.3, "search": 0.1, "total": 0.5}, "icp": {"regi
 
 def run(method: str, seed: int) -> dict[str, Any]:
     stages = {name: seconds * (1 + seed) for name, seconds in STAGES[method].items()}
-    return {"method": method, "seed": seed, "right": seed < 2, "degrees": float(seed), "seconds": 0.5, "stages": stages}
+    return {
+        "method": method,
+        "seed": seed,
+        "correct": seed < 2,
+        ROTATION_ERROR: float(seed),
+        "seconds": 0.5,
+        "stages": stages,
+    }
 
 
 @pytest.fixture
@@ -36,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     out = tmp_path / "results"
     lines = ["it is <loud>", "ours is NOT first", *READING]
     write_results(out, "noise", Results("Noise", provenance, lines, runs, {"Errors": shown}, about))
-    rows = [{"cloud": k, "recall": 0.5} for k in range(MOST_LINES + 1)]
+    rows = [{"cloud": k, "recall": 0.5} for k in range(MAX_OPEN_LINES + 1)]
     write_results(out, "x84", Results("By the rule", provenance, ["first line"], rows))
     write_results(out, "read_ply", Results("Reading", provenance, ["fast"], [{"PLY": "text", "ms": 5}]))
     chart = line_chart({"graphreg": ([0, 1], [0, 1])}, "Chart", "x", "y")

@@ -1,4 +1,4 @@
-"""Runs that are stopped and gone on with: nothing that was done is lost or done twice, wherever the stop came."""
+"""Interrupted and resumed runs: nothing that was done is lost or repeated, wherever the interruption came."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphreg.bench.run_log import Log, run
+from graphreg.bench.run_log import RunLog, run
 from graphreg.errors import FileError
 
 SETTING = {"numpy": "1.0"}
@@ -39,7 +39,7 @@ def measured(done: list[int]) -> Callable[[Job], Iterator[dict[str, Any]]]:
 
 
 def rows_of(path: Path, done: list[int], **how: Any) -> list[dict[str, Any]]:
-    log = Log(path, how.pop("setting", SETTING), how.pop("fresh", False))
+    log = RunLog(path, how.pop("setting", SETTING), how.pop("fresh", False))
     try:
         return [row for rows in run(how.pop("jobs", JOBS), measured(done), log, 1e9) for row in rows]
     finally:
@@ -79,7 +79,7 @@ def test_what_was_done_before_an_interrupt_is_there(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         yield {"number": job.number}
 
-    log = Log(tmp_path / "log", SETTING)
+    log = RunLog(tmp_path / "log", SETTING)
     with pytest.raises(KeyboardInterrupt):
         list(run(JOBS, interrupted, log, 1e9))
     # Before it is closed, as after a kill.
@@ -124,7 +124,7 @@ def test_jobs_of_another_kind_are_others(tmp_path: Path) -> None:
         number: int
         method: str = "a"
 
-    log = Log(tmp_path / "log", SETTING)
+    log = RunLog(tmp_path / "log", SETTING)
     log.add(Job(1), [{"x": 1}])
     assert log.rows_of(Job(1)) == [{"x": 1}]
     assert log.rows_of(Other(1)) is None
@@ -141,23 +141,23 @@ def test_a_slow_method_is_left_out_when_its_time_is_spent_and_a_larger_budget_go
         asked.append((job.number, job.method))
         yield {"number": job.number, "seconds": seconds[job.method], "why": ""}
 
-    def told(budget: float) -> list[str]:
-        log = Log(tmp_path / "log", SETTING)
+    def reasons(budget: float) -> list[str]:
+        log = RunLog(tmp_path / "log", SETTING)
         rows = run(jobs, measure, log, budget, lambda job, why: {"number": job.number, "seconds": None, "why": why})
         found = [row["why"] for some in rows for row in some]
         log.close()
         return found
 
     left = "not run: slow has spent its 5 s"
-    assert told(5.0) == ["", "", "", "", left, "", left, ""]
-    assert told(5.0) == ["", "", "", "", left, "", left, ""]
-    assert told(100.0) == [""] * 8
+    assert reasons(5.0) == ["", "", "", "", left, "", left, ""]
+    assert reasons(5.0) == ["", "", "", "", left, "", left, ""]
+    assert reasons(100.0) == [""] * 8
     assert len(asked) == len(set(asked)) == 8
 
 
 def test_every_cell_of_the_tables_is_filled_whatever_it_takes(tmp_path: Path) -> None:
     jobs = [Job(number, cell=cell) for number in range(3) for cell in ("one", "other")]
-    log = Log(tmp_path / "log", SETTING)
+    log = RunLog(tmp_path / "log", SETTING)
     made = run(jobs, lambda job: [{"seconds": 9.0}], log, 1.0, lambda job, why: {"seconds": None})
     assert [row["seconds"] for rows in made for row in rows] == [9.0, 9.0, None, None, None, None]
     log.close()

@@ -23,15 +23,15 @@ def test_the_jobs_cover_both_kinds_and_all_ratios() -> None:
 
 def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     points = np.random.default_rng(0).normal(size=(400, 3)) * [1, 1, 0.01]
-    spoilt = np.arange(400) % 7 == 0
-    monkeypatch.setattr(x84, "_spoilt_cloud", lambda *_: (points, spoilt))
+    outliers = np.arange(400) % 7 == 0
+    monkeypatch.setattr(x84, "_corrupted_cloud", lambda *_: (points, outliers))
     removed = ~x84.x84_inliers(x84.response_intensity(x84.neighbour_graph(points)), 5.2)
-    row = next(iter(x84.measure(x84.Job("made", "gaussian", 0.1), None)))
-    both = np.count_nonzero(removed & spoilt)
-    assert row["recall"] == both / spoilt.sum()
+    row = next(iter(x84.measure(x84.Job("synthetic", "gaussian", 0.1), None)))
+    both = np.count_nonzero(removed & outliers)
+    assert row["recall"] == both / outliers.sum()
     assert row["precision"] == both / removed.sum()
-    assert row["good points kept"] == np.count_nonzero(~removed & ~spoilt) / np.count_nonzero(~spoilt)
-    assert row["outliers among kept"] == np.count_nonzero(~removed & spoilt) / np.count_nonzero(~removed)
+    assert row["inliers kept"] == np.count_nonzero(~removed & ~outliers) / np.count_nonzero(~outliers)
+    assert row["outliers among kept"] == np.count_nonzero(~removed & outliers) / np.count_nonzero(~removed)
 
 
 def test_a_small_run_can_be_written(tmp_path: Path) -> None:
@@ -44,11 +44,11 @@ def test_a_small_run_can_be_written(tmp_path: Path) -> None:
     assert x84.figures(rows) == {}
 
 
-def test_registrations_are_told_beside_the_papers() -> None:
-    (row,) = x84.measure(x84.Registration("made_casting_30", "uniform", 0.1, 5.2, 1, 1500), None)
+def test_errors_of_registrations_are_listed_beside_the_papers() -> None:
+    (row,) = x84.measure(x84.Registration("synthetic_casting_30", "uniform", 0.1, 5.2, 1, 1500), None)
     assert row["recall"] is None
     assert row["rmsd"] > 0
-    first, last = x84._registrations_told([row])
-    assert first.startswith("made_casting_30 registered as published, uniform, alpha 5.2: rmsd ")
+    first, last = x84._registration_errors([row])
+    assert first.startswith("synthetic_casting_30 registered as published, uniform, alpha 5.2: rmsd ")
     assert last.endswith("0.0035 at 50% gaussian, 0.0032 at 80% uniform")
     assert list(x84.figures([row])) == ["x84"]

@@ -24,8 +24,8 @@ def errors(scans: Path, name: str, **settings: Any) -> tuple[list[float], list[f
     ]
     motions = [result.transformation for result in results]
     return (
-        [angular_error(motion, pair.truth_for(motion)) for motion in motions],
-        [rmsd(motion, pair.truth_for(motion), pair.source) for motion in motions],
+        [angular_error(motion, pair.nearest_truth(motion)) for motion in motions],
+        [rmsd(motion, pair.nearest_truth(motion), pair.source) for motion in motions],
         [result.success for result in results],
     )
 

@@ -1,4 +1,4 @@
-"""Charts of the comparison: one for each family of methods, with ours in each, so that lines can be told apart."""
+"""Charts of the comparison, one for each family of methods with ours in each, so that lines can be distinguished."""
 
 from __future__ import annotations
 
@@ -6,28 +6,48 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphreg.bench.comparison import Row, families_in, made
+from graphreg.bench.comparison_runs import Row, completed
+from graphreg.bench.comparison_statistics import families_in
 from graphreg.reports.charts import line_chart
 
 # Smaller values are drawn as this: a logarithmic axis has no zero.
-LEAST_DRAWN = 1e-4
-# Of more points on a line, marks would hide it.
-MOST_MARKED = 30
+SMALLEST_DRAWN = 1e-4
+# Lines with more points get no markers, which would hide them.
+MAX_MARKERS = 30
 
 
 def family_charts(
     rows: Sequence[Row], x_of: Callable[[Row], float], name: str, x_label: str, y_label: str, title: str = ""
 ) -> list[str]:
-    """Medians of a field over x: SVG texts."""
-    ran = made(rows)
+    """Draw medians of a field over x.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        Runs of the comparison.
+    x_of : callable
+        The x coordinate of a row.
+    name : str
+        The field to draw, on a logarithmic axis.
+    x_label, y_label : str
+        Labels of the axes.
+    title : str, default ""
+        What stands before the family's name in the title.
+
+    Returns
+    -------
+    list of str
+        SVG, one for each family of methods.
+    """
+    ran = completed(rows)
     charts = []
     for family, methods in families_in(ran).items():
         series = {}
         for method in methods:
-            mine = [row for row in ran if row["method"] == method]
-            places = sorted({x_of(row) for row in mine})
-            values = [float(np.median([row[name] for row in mine if x_of(row) == place])) for place in places]
-            series[method] = places, np.maximum(values, LEAST_DRAWN)
-        few = all(len(places) <= MOST_MARKED for places, _ in series.values())
+            of_method = [row for row in ran if row["method"] == method]
+            xs = sorted({x_of(row) for row in of_method})
+            values = [float(np.median([row[name] for row in of_method if x_of(row) == x])) for x in xs]
+            series[method] = xs, np.maximum(values, SMALLEST_DRAWN)
+        few = all(len(xs) <= MAX_MARKERS for xs, _ in series.values())
         charts.append(line_chart(series, f"{title}{family}", x_label, y_label, log_y=True, marked=few))
     return charts

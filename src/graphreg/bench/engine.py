@@ -1,8 +1,8 @@
-"""How often our own method finds the right pose, how exactly and how fast, beside what others offer.
+"""Our method from any initial pose: recall, accuracy and time, beside other libraries.
 
-Each pair is registered from several poses that no method is told: as scanned, then random ones. Objects also with
-outliers and with noise. Methods take turns on the same points. Peers get a voxel size that suits the pair; ours gets
-nothing but the points.
+Each pair is registered from several initial poses: as scanned, then random ones; objects also with outliers and with
+noise. Methods alternate on the same points. Other libraries get a voxel size that suits the pair; ours gets nothing but
+the points.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.bench import comparison
-from graphreg.bench.comparison import OURS, Run, made, methods_of
+from graphreg.bench import comparison_runs
+from graphreg.bench.comparison_runs import OURS, ROTATION_ERROR, Row, Run, completed, methods_of
+from graphreg.bench.corruption import CLEAN, CORRUPTIONS
 from graphreg.bench.measured_parts import ENGINE, SYNTHETIC_SCANS
-from graphreg.bench.pairs import CLEAN, SPOILINGS, chosen, kinds_of, points_of
-from graphreg.bench.peers import PEERS, told
+from graphreg.bench.pairs import kinds_of, points_of, select
+from graphreg.bench.peers import PEERS, describe_peers
 
-TITLE = "Registration from any pose"
+TITLE = "Registration from any initial pose"
 PARTS = (*ENGINE, *SYNTHETIC_SCANS)
 STARTS, QUICK_STARTS = 8, 2
 # Seconds that the runs of a method may take together.
 BUDGET = 400.0
-QUICK_PAIRS = "made_hare_30,made_room_40"
+QUICK_PAIRS = "synthetic_hare_30,synthetic_room_40"
 
-measure = comparison.measure
-left_out = comparison.left_out
+measure, left_out = comparison_runs.measure, comparison_runs.left_out
 
 
 def jobs(
@@ -38,67 +38,70 @@ def jobs(
     methods: str | None = None,
     peers: bool = True,
 ) -> list[Run]:
+    """Return the runs, methods interleaved."""
     names = [name for name in methods_of(methods, peers) if methods or name in (OURS, *PEERS)]
-    kinds = chosen(kinds_of(data), pairs or (QUICK_PAIRS if quick else "*"))
+    kinds = select(kinds_of(data), pairs or (QUICK_PAIRS if quick else "*"))
     return [
-        Run(pair, name, spoiling=spoiling, points=points_of(pair, quick), start=start)
+        Run(pair, name, corruption=corruption, points=points_of(pair, quick), initial_pose=start)
         for start in range(starts or (QUICK_STARTS if quick else STARTS))
         for pair, kind in kinds.items()
-        for spoiling in (CLEAN, *(SPOILINGS if kind == "object" else ()))
+        for corruption in (CLEAN, *(CORRUPTIONS if kind == "object" else ()))
         for name in names
     ]
 
 
 def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """A line for each way of spoiling, kind of pair and method."""
+    """Return a table with a line for each corruption, kind of pair and method."""
     lines = []
-    ran = made(rows)
-    for spoilt in dict.fromkeys(row["spoilt"] for row in ran):
-        alike = [row for row in ran if row["spoilt"] == spoilt]
-        kinds = list(dict.fromkeys(row["kind"] for row in alike))
+    ran = completed(rows)
+    for corruption in dict.fromkeys(row["corruption"] for row in ran):
+        corrupted = [row for row in ran if row["corruption"] == corruption]
+        kinds = list(dict.fromkeys(row["kind"] for row in corrupted))
         for kind in (*kinds, "all") if len(kinds) > 1 else kinds:
-            for method in dict.fromkeys(row["method"] for row in alike):
-                mine = [row for row in alike if row["method"] == method and kind in (row["kind"], "all")]
+            for method in dict.fromkeys(row["method"] for row in corrupted):
+                mine = [row for row in corrupted if row["method"] == method and kind in (row["kind"], "all")]
                 if mine:
-                    lines.append({"spoilt": spoilt, "kind": kind, "method": method, **_told(mine)})
+                    lines.append({"corruption": corruption, "kind": kind, "method": method, **_statistics(mine)})
     return {"": lines}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return statements about the results, one a line."""
     pairs = len({row["pair"] for row in rows})
-    starts = 1 + max(row["start"] for row in rows)
+    starts = 1 + max(row["initial pose"] for row in rows)
     lines = [
-        f"{pairs} pairs, {starts} starts each: the first as scanned, then any turn (outdoors any heading and up to 10 "
-        "degrees of tilt) and a shift of up to a diameter (outdoors a tenth)",
-        "right: as near to the truth as the pair asks for, 2 degrees and 1 % of the target's diagonal for objects; "
-        "median degrees and rmsd (over what is allowed) are of the right ones; seconds: the whole call, all cores",
-        "pairs: those that are right from every start; runs on a pair share its points, and are no independent trials",
-        *told(PEERS, {row["method"] for row in rows}),
+        f"{pairs} pairs, {starts} initial poses each: as scanned, then any rotation (outdoors any heading and up to 10 "
+        "degrees of tilt) and a translation of up to a diameter (outdoors a tenth)",
+        "correct: within the tolerance of the pair, 2 degrees and an RMSD of 1 % of the target's diagonal for objects; "
+        "medians of rotation error and RMSD are over the correct runs; times: the whole call, all cores",
+        "pairs: correct from every initial pose; runs on a pair share its points, and are not independent",
+        *describe_peers(PEERS, {row["method"] for row in rows}),
     ]
     for line in tables(rows)[""]:
-        if line["method"] == OURS and (line["kind"] == "all" or line["spoilt"] != CLEAN.name):
+        if line["method"] == OURS and (line["kind"] == "all" or line["corruption"] != CLEAN.name):
             lines.append(
-                f"{line['spoilt']}: {line['right']} right, {line['pairs']} pairs from every start, median "
-                f"{line['median degrees']:.3f} degrees, {line['median s']:.2f} s, at most {line['worst s']:.2f} s"
+                f"{line['corruption']}: {line['correct']} correct, {line['pairs']} pairs from every initial pose, "
+                f"median {line[f'median {ROTATION_ERROR}']:.3f} degrees and {line['median (s)']:.2f} s, at most "
+                f"{line['max (s)']:.2f} s"
             )
     missed: dict[str, int] = {}
-    for row in made(rows):
-        if row["method"] == OURS and not row["right"]:
-            name = f"{row['pair']} ({row['spoilt']})"
+    for row in completed(rows):
+        if row["method"] == OURS and not row["correct"]:
+            name = f"{row['pair']} ({row['corruption']})"
             missed[name] = missed.get(name, 0) + 1
-    lines.append("ours was wrong on: " + (", ".join(f"{name} {n}x" for name, n in missed.items()) or "none"))
+    lines.append(f"{OURS} is not correct on: " + (", ".join(f"{name} {n}x" for name, n in missed.items()) or "none"))
     return lines
 
 
-def _told(rows: Sequence[comparison.Row]) -> dict[str, Any]:
-    right = [row for row in rows if row["right"]]
+def _statistics(rows: Sequence[Row]) -> dict[str, Any]:
+    correct = [row for row in rows if row["correct"]]
     seconds = [row["seconds"] for row in rows]
-    pairs, failed = {row["pair"] for row in rows}, {row["pair"] for row in rows if not row["right"]}
+    pairs, failed = {row["pair"] for row in rows}, {row["pair"] for row in rows if not row["correct"]}
     return {
-        "right": f"{len(right)} of {len(rows)}",
+        "correct": f"{len(correct)} of {len(rows)}",
         "pairs": f"{len(pairs - failed)} of {len(pairs)}",
-        "median degrees": float(np.median([row["degrees"] for row in right] or [np.nan])),
-        "median rmsd": float(np.median([row["rmsd of tolerance"] for row in right] or [np.nan])),
-        "median s": float(np.median(seconds)),
-        "worst s": max(seconds),
+        f"median {ROTATION_ERROR}": float(np.median([row[ROTATION_ERROR] for row in correct] or [np.nan])),
+        "median rmsd / tolerance": float(np.median([row["rmsd / tolerance"] for row in correct] or [np.nan])),
+        "median (s)": float(np.median(seconds)),
+        "max (s)": max(seconds),
     }

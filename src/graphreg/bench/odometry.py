@@ -1,7 +1,7 @@
-"""A drive, frame by frame: errors of each step, and how they add up (the paper's Table V).
+"""LiDAR odometry frame to frame: relative pose errors (RPE) and how they accumulate (ATE); the paper's Table V.
 
-Every other frame is registered to the one before it, and the motions are composed to the pose of every frame with
-respect to the first. Frames are thinned out to 0.5 m, as in the paper, for all methods but ours.
+Every other frame is registered to the one before it, and the transforms are composed to the pose of every frame with
+respect to the first. Frames are downsampled to 0.5 m, as in the paper, for all methods but ours.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.bench.comparison import OURS, PREPARING, Row, attempt, families_in, made, median_of, methods_of, remarks
+from graphreg.bench.comparison_runs import OURS, REGISTRATION_TIME, Row, attempt, completed, methods_of
+from graphreg.bench.comparison_statistics import families_in, median_of
+from graphreg.bench.comparison_wording import NOT_FIRST, UNDECIDED, remarks
 from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
-from graphreg.bench.pairs import KNOWN_TO, Pair
+from graphreg.bench.pairs import TRUTH_ACCURACY, Pair
 from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
 from graphreg.errors import FileError
@@ -25,23 +27,24 @@ from graphreg.metrics import angular_error, sequence_errors, translation_error
 from graphreg.poses import inverse, pose
 from graphreg.reports.charts import charts_side_by_side, line_chart
 
-TITLE = "Odometry"
+TITLE = "LiDAR odometry, frame to frame"
 PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 VOXEL = 0.5
-# Frames 0, 2, 4, ... and 1, 3, 5, ... of the ten that there are.
-SCANNED = {"kitti_03, even frames": 0, "kitti_03, odd frames": 1}
-SCANNED_FRAMES = 10
+# Sequence: its first frame; every other of the ten frames there are is registered.
+REAL = {"kitti_03, even frames": 0, "kitti_03, odd frames": 1}
+REAL_FRAMES = 10
 POSES = "kitti_03/poses_velo_first10.txt"
 # A frame a metre, as at 36 km/h; every other one is registered.
-MADE = "made_street"
-MADE_FRAMES, QUICK_FRAMES = 400, 8
-MADE_APART = 1.0
-MADE_POINTS, QUICK_POINTS = 60_000, 20_000
+SYNTHETIC = "synthetic_street"
+SYNTHETIC_FRAMES, QUICK_FRAMES = 400, 8
+FRAME_DISTANCE = 1.0
+SYNTHETIC_POINTS, QUICK_POINTS = 60_000, 20_000
 EVERY = 2
 # Seconds that the steps of a method may take together.
 BUDGET = 35.0
-# The paper's, on 401 steps: relative rotation and translation, absolute ones, those of the last frame.
-COLUMNS = ("rel. degrees", "rel. m", "abs. degrees", "abs. m", "last degrees", "last m")
+RPE_ROTATION, RPE_TRANSLATION = "RPE (deg)", "RPE (m)"
+# Means over the frames, and the error of the last frame; the paper's figures are of 401 steps.
+ERRORS = (RPE_ROTATION, RPE_TRANSLATION, "ATE (deg)", "ATE (m)", "last frame (deg)", "last frame (m)")
 PUBLISHED = {
     "icp": (0.2850, 0.2978, 21.9215, 79.6718, 39.8268, 213.1728),
     "icp-kp": (0.2830, 0.2930, 21.9874, 79.7293, 38.7033, 212.3571),
@@ -59,12 +62,23 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Step:
-    """One method on one step of a drive: from frame `number` + 1 of those that are registered to frame `number`.
+    """One method on one step of a sequence: from registered frame `number` + 1 to registered frame `number`.
 
-    frames  of the whole drive, of which every other is registered
+    Attributes
+    ----------
+    sequence : str
+        Name of the sequence.
+    number : int
+        Number of the step.
+    method : str
+        Name of the method.
+    frames : int
+        Frames of the whole sequence, of which every other is registered.
+    points : int or None
+        Approximate number of points of synthetic frames.
     """
 
-    drive: str
+    sequence: str
     number: int
     method: str
     frames: int
@@ -72,140 +86,144 @@ class Step:
 
     @property
     def cell(self) -> str:
-        return self.drive
+        """Steps of a method with equal cells are summarised by one line of the table."""
+        return self.sequence
 
 
 def jobs(data: Path | None, quick: bool = False, methods: str | None = None, peers: bool = True) -> list[Step]:
-    scanned = SCANNED if data is not None and not quick else ()
-    drives = [(name, SCANNED_FRAMES, None) for name in scanned]
-    made_one = (MADE, QUICK_FRAMES, QUICK_POINTS) if quick else (MADE, MADE_FRAMES, MADE_POINTS)
+    """Return the steps, methods interleaved."""
+    real = [(name, REAL_FRAMES, None) for name in (REAL if data is not None and not quick else ())]
+    street = (SYNTHETIC, QUICK_FRAMES, QUICK_POINTS) if quick else (SYNTHETIC, SYNTHETIC_FRAMES, SYNTHETIC_POINTS)
     return [
         Step(name, number, method, frames, points)
-        for name, frames, points in (*drives, made_one)
-        for number in range(len(range(SCANNED.get(name, 0), frames, EVERY)) - 1)
+        for name, frames, points in (*real, street)
+        for number in range(len(range(REAL.get(name, 0), frames, EVERY)) - 1)
         for method in methods_of(methods, peers)
     ]
 
 
 def measure(step: Step, data: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the row of a step."""
     target, target_pose = _frame(step, step.number, data)
     source, source_pose = _frame(step, step.number + 1, data)
     truth = inverse(target_pose) @ source_pose
     pair = Pair(
-        name=step.drive, kind="lidar", source=source, target=target, truth=truth, most_degrees=2.0, tolerance=0.6,
+        name=step.sequence, kind="lidar", source=source, target=target, truth=truth, max_degrees=2.0, tolerance=0.6,
         voxel=VOXEL,
     )  # fmt: skip
-    tried = attempt(step.method, source, target, pair, 0, {} if step.method == OURS else {"voxel": VOXEL})
-    degrees, distance = pair.errors(tried.found)
-    register_s = sum(seconds for stage, seconds in tried.stages.items() if stage not in PREPARING)
+    attempted = attempt(step.method, source, target, pair, 0, {} if step.method == OURS else {"voxel": VOXEL})
     yield {
-        **_about(step),
-        "right": not tried.problem and pair.is_right(degrees, distance),
-        "degrees": angular_error(tried.found, truth),
-        "metres": translation_error(tried.found, truth),
-        "seconds": tried.seconds,
-        "register s": register_s if tried.stages else None,
-        "problem": tried.problem,
-        "motion": _rounded(tried.found),
-        "truth": _rounded(truth),
-        "stages": tried.stages,
+        **_description(step),
+        "correct": not attempted.exception and pair.is_correct(*pair.errors(attempted.found)),
+        RPE_ROTATION: angular_error(attempted.found, truth),
+        RPE_TRANSLATION: translation_error(attempted.found, truth),
+        "seconds": attempted.seconds,
+        REGISTRATION_TIME: attempted.registration_seconds,
+        "exception": attempted.exception,
+        "transformation": _numbers_of(attempted.found),
+        "truth": _numbers_of(truth),
+        "stages": attempted.stages,
     }
 
 
 def left_out(step: Step, why: str) -> dict[str, Any]:
-    missing = dict.fromkeys(("right", "degrees", "metres", "seconds", "register s"))
-    return {**_about(step), **missing, "problem": why, "motion": [], "truth": [], "stages": {}}
+    """Return the row of a step that was not made."""
+    missing = dict.fromkeys(("correct", RPE_ROTATION, RPE_TRANSLATION, "seconds", REGISTRATION_TIME))
+    return {**_description(step), **missing, "exception": why, "transformation": [], "truth": [], "stages": {}}
 
 
 def tables(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
+    """Return our errors and the paper's."""
     lines = []
-    for drive in dict.fromkeys(row["drive"] for row in rows):
+    for sequence in dict.fromkeys(row["sequence"] for row in rows):
         for method in dict.fromkeys(row["method"] for row in rows):
-            mine = [row for row in rows if (row["drive"], row["method"]) == (drive, method)]
-            ran = made(mine)
+            mine = [row for row in rows if (row["sequence"], row["method"]) == (sequence, method)]
+            ran = completed(mine)
             if ran:
-                lines.append({"drive": drive, "method": method, **_told(ran), "not run": len(mine) - len(ran)})
-    papers = [{"method": name, **dict(zip(COLUMNS, six, strict=True))} for name, six in PUBLISHED.items()]
+                line = {"sequence": sequence, "method": method, **_statistics(ran), "not run": len(mine) - len(ran)}
+                lines.append(line)
+    papers = [{"method": name, **dict(zip(ERRORS, figures, strict=True))} for name, figures in PUBLISHED.items()]
     return {"Errors": lines, "paper: KITTI 03, 401 steps": papers}
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
+    """Return statements about the results, one a line."""
     lines = [
-        "relative: of each step; absolute: of each frame with respect to the first, after composing the steps; last: "
-        "of the last frame that the method came to; means, and the largest of the relative ones",
-        "the paper's figures are of 401 steps of the whole sequence, of which ten frames are to be had here; absolute "
-        "errors grow with the way, and cannot be compared with those of a shorter one",
-        f"KITTI's own poses are good to about {KNOWN_TO['SemanticKITTI']:g} degrees a step, by our estimate; our "
-        "street's are exact",
+        "RPE: error of each step; ATE: error of each frame with respect to the first, after composing the steps; last "
+        "frame: error of the last frame that the method reached; means, and the largest RPE",
+        "the paper's figures are of 401 steps of the whole sequence, of which ten frames are available here; ATE grows "
+        "with the length of the trajectory, and cannot be compared with that of a shorter one",
+        f"KITTI's ground truth is accurate to about {TRUTH_ACCURACY['SemanticKITTI']:g} degrees a step, by our "
+        "estimate; that of the synthetic street is exact",
     ]
-    for drive in dict.fromkeys(row["drive"] for row in rows):
-        table = [line for line in tables(rows)["Errors"] if line["drive"] == drive]
+    for sequence in dict.fromkeys(row["sequence"] for row in rows):
+        table = [line for line in tables(rows)["Errors"] if line["sequence"] == sequence]
         ours = next((line for line in table if line["method"] == OURS), None)
         if ours is None:
             continue
-        for column, unit in (("rel. degrees", "degrees"), ("rel. m", "m")):
+        for column in (RPE_ROTATION, RPE_TRANSLATION):
             best = min(table, key=lambda line: float(line[column]))
-            known_to = KNOWN_TO["SemanticKITTI"] if drive in SCANNED and unit == "degrees" else 0.0
-            place = f"NOT first, which is {best['method']} with {best[column]:.3g}"
+            accuracy = TRUTH_ACCURACY["SemanticKITTI"] if sequence in REAL and column == RPE_ROTATION else 0.0
+            rank = f"{NOT_FIRST}; {best['method']} has {best[column]:.3g}"
             if best is ours:
-                place = "first"
-            elif ours[column] - best[column] <= known_to:
-                place = f"and {best['method']} {best[column]:.3g}: the ground truth cannot tell"
-            lines.append(f"{drive}: {OURS} {ours[column]:.3g} {unit} a step, {place}")
+                rank = "first"
+            elif ours[column] - best[column] <= accuracy:
+                rank = f"{UNDECIDED}; {best['method']} has {best[column]:.3g}"
+            lines.append(f"{sequence}, {column}: {OURS} {ours[column]:.3g}, {rank}")
     return [*lines, *remarks(rows)[1:]]
 
 
 def figures(rows: Sequence[Row]) -> dict[str, str]:
-    """The way that each method came to, seen from above, for the longest drive."""
-    drive = max(dict.fromkeys(row["drive"] for row in rows), key=lambda name: sum(row["drive"] == name for row in rows))
-    ran = [row for row in made(rows) if row["drive"] == drive]
+    """Return a chart (SVG) of the trajectories of the longest sequence, seen from above."""
+    names = [row["sequence"] for row in rows]
+    longest = max(dict.fromkeys(names), key=names.count)
+    ran = [row for row in completed(rows) if row["sequence"] == longest]
     charts = []
     for family, methods in families_in(ran).items():
         steps = {method: [row for row in ran if row["method"] == method] for method in methods}
-        ways = {"truth": _way(max(steps.values(), key=len), "truth")}
-        ways |= {method: _way(mine, "motion") for method, mine in steps.items()}
-        lines = {name: (way[:, 0], way[:, 1]) for name, way in ways.items()}
-        charts.append(line_chart(lines, family, "ahead (m)", "aside (m)", marked=False))
-    return {"odometry_way": charts_side_by_side(charts, columns=3)} if charts else {}
+        trajectories = {"ground truth": _trajectory(max(steps.values(), key=len), "truth")}
+        trajectories |= {method: _trajectory(mine, "transformation") for method, mine in steps.items()}
+        lines = {name: (positions[:, 0], positions[:, 1]) for name, positions in trajectories.items()}
+        charts.append(line_chart(lines, family, "x (m)", "y (m)", marked=False))
+    return {"odometry_trajectory": charts_side_by_side(charts, columns=3)} if charts else {}
 
 
-def _told(rows: Sequence[Row]) -> dict[str, Any]:
-    steps = [_pose_of(row["motion"]) for row in rows]
+def _statistics(rows: Sequence[Row]) -> dict[str, Any]:
+    steps = [_pose_of(row["transformation"]) for row in rows]
     truth: list[Floats] = [np.eye(4)]
     for row in rows:
         truth.append(truth[-1] @ _pose_of(row["truth"]))
     errors = sequence_errors(steps, truth)
-    six = (errors.rpe_rotation, errors.rpe_translation, errors.ate_rotation,
-           errors.ate_translation, errors.final_rotation, errors.final_translation)  # fmt: skip
-    way = sum(float(np.linalg.norm(_pose_of(row["truth"])[:3, 3])) for row in rows)
+    figures = (errors.rpe_rotation, errors.rpe_translation, errors.ate_rotation, errors.ate_translation,
+               errors.final_rotation, errors.final_translation)  # fmt: skip
     return {
         "steps": len(rows),
-        "way m": way,
-        **dict(zip(COLUMNS, six, strict=True)),
-        "largest rel. degrees": max(row["degrees"] for row in rows),
-        "largest rel. m": max(row["metres"] for row in rows),
-        "right": f"{sum(row['right'] for row in rows)} of {len(rows)}",
-        "register s": median_of(rows, "register s"),
-        "whole call s": median_of(rows, "seconds"),
+        "length (m)": sum(float(np.linalg.norm(_pose_of(row["truth"])[:3, 3])) for row in rows),
+        **dict(zip(ERRORS, figures, strict=True)),
+        f"max {RPE_ROTATION}": max(row[RPE_ROTATION] for row in rows),
+        f"max {RPE_TRANSLATION}": max(row[RPE_TRANSLATION] for row in rows),
+        "correct": f"{sum(row['correct'] for row in rows)} of {len(rows)}",
+        REGISTRATION_TIME: median_of(rows, REGISTRATION_TIME),
+        "whole call (s)": median_of(rows, "seconds"),
     }
 
 
-def _way(rows: Sequence[Row], name: str) -> Floats:
-    """Where the sensor was, with respect to the first frame: (steps + 1, 3)."""
-    at, way = np.eye(4), [np.zeros(3)]
+def _trajectory(rows: Sequence[Row], name: str) -> Floats:
+    """Positions of the sensor with respect to the first frame: (steps + 1, 3)."""
+    current, positions = np.eye(4), [np.zeros(3)]
     for row in rows:
-        at = at @ _pose_of(row[name])
-        way.append(at[:3, 3])
-    return np.array(way)
+        current = current @ _pose_of(row[name])
+        positions.append(current[:3, 3])
+    return np.array(positions)
 
 
-def _about(step: Step) -> dict[str, Any]:
-    return {"drive": step.drive, "step": step.number, "method": step.method}
+def _description(step: Step) -> dict[str, Any]:
+    return {"sequence": step.sequence, "step": step.number, "method": step.method}
 
 
-def _rounded(motion: Floats) -> list[float]:
-    """Twelve numbers: a nanoradian is a tenth of a micrometre at the end of a lidar's reach."""
-    numbers: list[float] = motion[:3].round(9).ravel().tolist()
+def _numbers_of(transformation: Floats) -> list[float]:
+    """Twelve numbers; a nanoradian is a tenth of a micrometre at the range of a LiDAR."""
+    numbers: list[float] = transformation[:3].round(9).ravel().tolist()
     return numbers
 
 
@@ -223,16 +241,16 @@ def _poses(path: Path) -> Floats:
 
 
 def _frame(step: Step, number: int, data: Path | None) -> tuple[Floats, Floats]:
-    """Points and pose of one of the frames that are registered."""
-    if step.drive == MADE:
-        return _made_frame(number * EVERY * MADE_APART, step.points, number)
+    """Points and pose of a registered frame."""
+    if step.sequence == SYNTHETIC:
+        return _synthetic_frame(number * EVERY * FRAME_DISTANCE, step.points, number)
     assert data is not None
-    frame = SCANNED[step.drive] + number * EVERY
+    frame = REAL[step.sequence] + number * EVERY
     matrix = _poses(data / POSES)[frame]
     return read(data / f"kitti_03/{frame:06d}.bin"), pose(matrix[:, :3], matrix[:, 3])
 
 
 @lru_cache(maxsize=4)
-def _made_frame(way: float, points: int | None, seed: int) -> tuple[Floats, Floats]:
-    scan = synthetic.scan("street", way, points=points, seed=seed)
+def _synthetic_frame(distance: float, points: int | None, seed: int) -> tuple[Floats, Floats]:
+    scan = synthetic.scan("street", distance, points=points, seed=seed)
     return scan.points, scan.pose

@@ -1,6 +1,6 @@
-"""Other libraries' ways to register, as one would chain them after a pip install.
+"""Registration by other libraries, chained as their documentation suggests.
 
-Lengths are multiples of a voxel size that the caller has to know; all take as many threads as there are cores.
+Lengths are multiples of a voxel size that the caller has to know; all use as many threads as there are cores.
 """
 
 from __future__ import annotations
@@ -18,34 +18,39 @@ from graphreg.clouds import Floats
 from graphreg.poses import pose
 from graphreg.threads import thread_count
 
-# KISS-Matcher is made for metres: clouds are scaled so that its voxels have this side.
+# KISS-Matcher is tuned for metres: clouds are scaled so that its voxels have this size.
 KISS_VOXEL = 0.3
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Another library's way.
+    """A method of another library.
 
-    needs  modules
-    run    (source, target, voxel, kind) -> (4, 4); local ones also take start=, a pose that is near
-    line   for people
+    Attributes
+    ----------
+    modules : tuple of str
+        Modules that it needs.
+    run : callable
+        (source, target, voxel, kind) -> T_target_source; local methods also take ``start=``, an initial transform.
+    summary : str
+        One line for readers.
     """
 
-    needs: tuple[str, ...]
+    modules: tuple[str, ...]
     run: Callable[..., Any]
-    line: str
+    summary: str
 
 
 def gicp(source: Floats, target: Floats, voxel: float, kind: str, start: Floats | None = None) -> Any:
-    """small_gicp, from the pose as it is or from one that is near."""
+    """Run small_gicp from the initial pose, or from a transform near the true one."""
     import small_gicp
 
     threads = thread_count(None)
-    there, tree = small_gicp.preprocess_points(target, downsampling_resolution=voxel, num_threads=threads)
-    here, _ = small_gicp.preprocess_points(source, downsampling_resolution=voxel, num_threads=threads)
+    target_cloud, tree = small_gicp.preprocess_points(target, downsampling_resolution=voxel, num_threads=threads)
+    source_cloud, _ = small_gicp.preprocess_points(source, downsampling_resolution=voxel, num_threads=threads)
     return small_gicp.align(
-        there,
-        here,
+        target_cloud,
+        source_cloud,
         tree,
         init_T_target_source=np.eye(4) if start is None else start,
         registration_type="GICP",
@@ -55,24 +60,35 @@ def gicp(source: Floats, target: Floats, voxel: float, kind: str, start: Floats 
 
 
 def kiss_gicp(source: Floats, target: Floats, voxel: float, kind: str) -> Any:
-    """KISS-Matcher from any pose, then small_gicp."""
+    """Run KISS-Matcher from any pose, then small_gicp."""
     import kiss_matcher
 
     scale = KISS_VOXEL / (voxel * (3 if kind == "object" else 2))
     centre = target.mean(axis=0)
-    near = [np.ascontiguousarray((points - centre) * scale, np.float32) for points in (source, target)]
-    found = kiss_matcher.KISSMatcher(kiss_matcher.KISSMatcherConfig(KISS_VOXEL)).estimate(*near)
-    turn = np.asarray(found.rotation)
-    shift = np.asarray(found.translation).ravel() / scale + centre - turn @ centre
-    return gicp(source, target, voxel, kind, pose(turn, shift))
+    scaled = [np.ascontiguousarray((points - centre) * scale, np.float32) for points in (source, target)]
+    found = kiss_matcher.KISSMatcher(kiss_matcher.KISSMatcherConfig(KISS_VOXEL)).estimate(*scaled)
+    rotation = np.asarray(found.rotation)
+    translation = np.asarray(found.translation).ravel() / scale + centre - rotation @ centre
+    return gicp(source, target, voxel, kind, pose(rotation, translation))
 
 
 def open3d_icp(
     source: Floats, target: Floats, voxel: float, kind: str, start: Floats | None = None, matching: str | None = None
 ) -> Any:
-    """Open3D's point-to-plane ICP, from the pose as it is, from one that is near, or from what matching finds.
+    """Run Open3D's point-to-plane ICP from the initial pose, from `start`, or from feature matching.
 
-    matching  of features: "fgr" or "ransac"
+    Parameters
+    ----------
+    source, target : (N, 3) array
+        Clouds.
+    voxel : float
+        Voxel size.
+    kind : str
+        Kind of the scans; not used.
+    start : (4, 4) array, optional
+        Initial transform.
+    matching : {"fgr", "ransac"}, optional
+        Method that estimates the initial transform from FPFH features.
     """
     import open3d
 
@@ -124,9 +140,9 @@ def _matched(clouds: list[Any], voxel: float, matching: str) -> Any:
 
 
 PEERS = {
-    "gicp": Peer(("small_gicp",), gicp, "small_gicp from the pose as it is: local"),
+    "gicp": Peer(("small_gicp",), gicp, "small_gicp from the initial pose (local)"),
     "kiss+gicp": Peer(("kiss_matcher", "small_gicp"), kiss_gicp, "KISS-Matcher, then small_gicp"),
-    "open3d-icp": Peer(("open3d",), open3d_icp, "Open3D's point-to-plane ICP from the pose as it is: local"),
+    "open3d-icp": Peer(("open3d",), open3d_icp, "Open3D's point-to-plane ICP from the initial pose (local)"),
     "fgr+icp": Peer(
         ("open3d",), partial(open3d_icp, matching="fgr"), "Open3D's FPFH, fast global registration, point-to-plane ICP"
     ),
@@ -134,9 +150,9 @@ PEERS = {
         ("open3d",), partial(open3d_icp, matching="ransac"), "Open3D's FPFH, RANSAC, point-to-plane ICP"
     ),
 }
-# Those that refine a pose, under their names where no other ICP stands beside them.
+# Local methods, by their names in tables without other ICP variants.
 LOCAL = {"icp": PEERS["open3d-icp"], "gicp": PEERS["gicp"]}
-# Names under which modules can be installed.
+# Distributions that modules come from.
 PACKAGES = {
     "small_gicp": ("small_gicp",),
     "kiss_matcher": ("kiss-matcher",),
@@ -146,34 +162,35 @@ PACKAGES = {
 
 
 def installed(peers: dict[str, Peer]) -> dict[str, Peer]:
-    """Those whose modules are there, and now imported, so that no run has to wait for that."""
-    return {name: peer for name, peer in peers.items() if all(map(_can_be_imported, peer.needs))}
+    """Return the peers whose modules can be imported; they are imported now, outside of any measured time."""
+    return {name: peer for name, peer in peers.items() if all(map(can_be_imported, peer.modules))}
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """{module: version} of what the peers of these names need."""
-    return versions_of_modules(*(module for name in names if name in PEERS for module in PEERS[name].needs))
+    """Return {module: version} of the modules that the peers of these names need."""
+    return versions_of_modules(*(module for name in names if name in PEERS for module in PEERS[name].modules))
 
 
 def versions_of_modules(*modules: str) -> dict[str, str]:
-    """Return {module: version of the package that it came with}."""
+    """Return {module: version of its distribution}."""
     return {module: _version(module) for module in modules}
 
 
-def told(peers: dict[str, Peer], measured: set[str]) -> list[str]:
-    """A line on the peers that were measured, and one on those that were left out."""
-    here = [f"{name} is {peer.line}" for name, peer in peers.items() if name in measured]
-    absent = [f"{name} ({' and '.join(peer.needs)})" for name, peer in peers.items() if name not in measured]
+def describe_peers(peers: dict[str, Peer], measured: set[str]) -> list[str]:
+    """Return a line on the peers that were measured, and one on those that were not."""
+    present = [f"{name} is {peer.summary}" for name, peer in peers.items() if name in measured]
+    absent = [f"{name} ({' and '.join(peer.modules)})" for name, peer in peers.items() if name not in measured]
     lines = []
-    if here:
-        lines.append("; ".join(here))
+    if present:
+        lines.append("; ".join(present))
     if absent:
-        lines.append(f"left out, as not installed or not asked for: {', '.join(absent)}")
+        lines.append(f"not measured, as not installed or not selected: {', '.join(absent)}")
     return lines
 
 
 @cache
-def _can_be_imported(module: str) -> bool:
+def can_be_imported(module: str) -> bool:
+    """Return whether a module can be imported; it is imported now, outside of any measured time."""
     try:
         import_module(module)
     except ImportError:

@@ -1,7 +1,7 @@
-"""What resampling by the response keeps, and what the invariants see in two scans (Fig. resample, Fig. featVis).
+"""What resampling by the response keeps, and the invariants of two scans (Fig. resample, Fig. featVis).
 
-The paper shows pictures. The figures beside them say how much more the points that are kept respond than all do, and
-how well the invariants of two scans agree where they show the same place.
+The paper shows pictures. Here figures stand beside them: how much larger the response of the kept points is than that
+of all points, and how well the features of corresponding points of two scans agree.
 """
 
 from __future__ import annotations
@@ -29,26 +29,30 @@ from graphreg.reports.pictures import BLUE, GREY, ORANGE, Coloured, Image, colou
 
 TITLE = "Resampling and invariants"
 PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
-SCANNED = ("dragon_24_to_0", "bunny_045_to_000")
-MADE = ("made_dragon_30", "made_hare_30")
-QUICK = ("made_hare_30",)
+REAL = ("dragon_24_to_0", "bunny_045_to_000")
+SYNTHETIC = ("synthetic_dragon_30", "synthetic_hare_30")
+QUICK = ("synthetic_hare_30",)
 SHARES = (0.5, 0.1, 0.01)
-# Points of both scans show the same place if they are so close in the true pose, in spacings.
-SAME = 0.5
+# Largest distance of corresponding points in the true pose, in point spacings of the target.
+MAX_DISTANCE = 0.5
 
 
 @dataclass(frozen=True)
 class Job:
+    """One pair of scans."""
+
     pair: str
     points: int | None
 
 
 def jobs(data: Path | None, quick: bool = False) -> list[Job]:
-    pairs = QUICK if quick else (*(SCANNED if data is not None else ()), *MADE)
+    """Return the jobs."""
+    pairs = QUICK if quick else (*(REAL if data is not None else ()), *SYNTHETIC)
     return [Job(pair, points_of(pair, quick)) for pair in pairs]
 
 
 def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each figure."""
     pair = pair_of(job.pair, data, job.points)
     response = intensity(pair.target)
     everything = float(np.median(response[inliers(pair.target)]))
@@ -56,30 +60,32 @@ def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
         kept = resample(pair.target, share)
         yield {
             "pair": job.pair,
-            "what": f"median response of the {share:.0%} kept, over that of all",
+            "figure": f"median response of the {share:.0%} kept, over that of all points",
             "value": float(np.median(response[kept])) / everything,
         }
-    together = _same_places(pair)
+    corresponding = _corresponding_points(pair)
     for name, feature in (("response intensity", intensity), ("V_g", _variation)):
-        mine, theirs = feature(pair.source), feature(pair.target)
+        of_source, of_target = feature(pair.source), feature(pair.target)
         yield {
             "pair": job.pair,
-            "what": f"rank correlation of both scans' {name} where they show the same place",
-            "value": float(spearmanr(mine[together[:, 0]], theirs[together[:, 1]]).statistic),
+            "figure": f"rank correlation of {name} between corresponding points",
+            "value": float(spearmanr(of_source[corresponding[:, 0]], of_target[corresponding[:, 1]]).statistic),
         }
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return statements about the results, one a line."""
     return [
-        "response: how far a point stands off its neighbours; resampling keeps those that respond most, after outliers "
-        "are gone",
-        "rank correlation: 1 where both scans put their points in the same order, 0 where one says nothing of the "
-        f"other; same place: within {SAME:g} spacings in the true pose",
+        "response intensity: distance of a point from the mean of its neighbours; resampling removes outliers, then "
+        "keeps the points of largest response",
+        "rank correlation: Spearman's, 1 where both scans order their points alike, 0 without any relation; "
+        f"corresponding: within {MAX_DISTANCE:g} point spacings in the true pose",
     ]
 
 
 def pictures(data: Path | None, quick: bool) -> dict[str, Image]:
-    names = QUICK if quick else SCANNED if data is not None else MADE
+    """Return rendered scans by the names of their files."""
+    names = QUICK if quick else REAL if data is not None else SYNTHETIC
     first, last = (pair_of(name, data, points_of(name, quick)) for name in (names[0], names[-1]))
     return {"resampling": _resampled(first), "resampling_invariants": _invariants(last)}
 
@@ -88,7 +94,7 @@ def _resampled(pair: Pair) -> Image:
     upright = transform(principal_frame(pair.target), pair.target)
     scenes: list[list[Coloured]] = [[(upright, GREY)]]
     scenes += [[(upright[resample(pair.target, share)], BLUE)] for share in SHARES]
-    captions = [f"M = {len(upright)}", *(f"{share:.0%} that respond most" for share in SHARES)]
+    captions = [f"M = {len(upright)}", *(f"{share:.0%} of largest response" for share in SHARES)]
     return panels(scenes, captions, CAMERA, SIZE, point_size=2.5)
 
 
@@ -106,19 +112,19 @@ def _invariants(pair: Pair) -> Image:
         [(target, colours[1])],
         [(transform(frame @ found, pair.source), BLUE), (target, ORANGE)],
     ]
-    captions = ["as they lie", "V_g of the source, turned", "V_g of the target", "registered as published"]
+    captions = ["initial pose", "V_g of the source, aligned", "V_g of the target", "registered as published"]
     return panels(scenes, captions, CAMERA, SIZE)
 
 
 def _variation(points: Floats) -> Floats:
-    """V_g, which the invariants begin with."""
+    """V_g, the first of the invariants."""
     return np.asarray(graph_invariants(neighbour_graph(points))[:, 0])
 
 
-def _same_places(pair: Pair) -> NDArray[np.int64]:
-    """Which points of source and target lie together in the true pose: (n, 2)."""
+def _corresponding_points(pair: Pair) -> NDArray[np.int64]:
+    """Indices (n, 2) of points of source and target that coincide in the true pose."""
     tree = cKDTree(pair.target)
     spacing = float(np.median(np.asarray(tree.query(pair.target, 2)[0])[:, 1]))
-    away, nearest = map(np.asarray, tree.query(transform(pair.truth, pair.source)))
-    close = np.flatnonzero(away <= SAME * spacing)
+    distance, nearest = map(np.asarray, tree.query(transform(pair.truth, pair.source)))
+    close = np.flatnonzero(distance <= MAX_DISTANCE * spacing)
     return np.stack([close, nearest[close]], axis=1)

@@ -155,11 +155,13 @@ def markdown(results: Results) -> str:
 
 def markdown_table(rows: Sequence[Row]) -> list[str]:
     """Return the lines of a Markdown table, numbers to the right."""
-    names = columns_of(rows)
+    # As they are read back from JSON, which has no NaN.
+    plain = [_plain(row) for row in rows]
+    names = columns_of(plain)
     return [
         "| " + " | ".join(names) + " |",
-        "|" + "".join("---:|" if is_number(rows, name) else "---|" for name in names),
-        *("| " + " | ".join(cell(row[name]).replace("|", "/") for name in names) + " |" for row in rows),
+        "|" + "".join("---:|" if is_number(plain, name) else "---|" for name in names),
+        *("| " + " | ".join(cell(row[name]).replace("|", "/") for name in names) + " |" for row in plain),
     ]
 
 

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from graphreg.bench import EXPERIMENTS
-from graphreg.bench.comparison import OURS, READING, median_of
+from graphreg.bench.comparison_runs import OURS, ROTATION_ERROR
+from graphreg.bench.comparison_statistics import median_of
+from graphreg.bench.comparison_wording import NOT_FIRST, READING, UNDECIDED
 from graphreg.bench.results_files import Results, markdown_table, read_results
 from graphreg.errors import InputError
 from graphreg.files.output_file import atomic_write
 
 # Longer tables are shown only on the experiment's own page.
 MAX_TABLE_LINES = 40
-GLANCE = f"Of {OURS}: degrees off the truth, their median and quantiles, and seconds of the whole call."
+GLANCE = f"Of {OURS}: rotation errors in degrees, their median and quantiles, and the median time of the whole call."
 PROVENANCE = (
     "What each file was measured with. Stale: the code that the figures depend on is not the code that this page was "
     "written with, or not known. A fingerprint is a hash of that code without comments, docstrings and layout."
@@ -45,7 +47,7 @@ def write_page(folder: Path) -> Path:
         "# Results",
         "",
         "Written by `graphreg bench page` from the files beside it. Each experiment has its own page with every "
-        "figure; the same as JSON, with machine, versions, seeds and settings; and every run as a line of "
+        "figure; the same as JSON, with provenance, seeds and settings; and every run as a line of "
         "`NAME.rows.jsonl.gz`. To measure again: `graphreg bench NAME --out FOLDER`, or `all` in the place of the "
         "name; `--quick` takes minutes. Real scans come in through `GRAPHREG_DATA`, other libraries with `pip install "
         "'graphreg[peers]'`.",
@@ -59,7 +61,7 @@ def write_page(folder: Path) -> Path:
         "",
         "## Where graphreg is not first",
         "",
-        "By the median of degrees off the truth, beside all methods that were measured:",
+        "By the median rotation error, among all methods that were measured:",
         "",
         *(f"- {line}" for line in not_first(shown) or ["nowhere in these results"]),
         "",
@@ -91,18 +93,18 @@ def glance(results: Mapping[str, Results]) -> list[dict[str, Any]]:
     """Summarise the comparisons for our own method, a line each."""
     lines = []
     for result in results.values():
-        ran = [row for row in result.rows if row.get("method") == OURS and "right" in row]
-        degrees = [row["degrees"] for row in ran if row["degrees"] is not None]
+        ran = [row for row in result.rows if row.get("method") == OURS and ROTATION_ERROR in row and "correct" in row]
+        degrees = [row[ROTATION_ERROR] for row in ran if row[ROTATION_ERROR] is not None]
         if degrees:
             low, middle, high = np.quantile(degrees, [0.1, 0.5, 0.9])
             lines.append(
                 {
                     "experiment": result.title,
-                    "right": f"{sum(bool(row['right']) for row in ran)} of {len(ran)}",
-                    "median degrees": float(middle),
-                    "10 %": float(low),
-                    "90 %": float(high),
-                    "median s": median_of(ran, "seconds"),
+                    "correct": f"{sum(bool(row['correct']) for row in ran)} of {len(ran)}",
+                    f"median {ROTATION_ERROR}": float(middle),
+                    "10 % (deg)": float(low),
+                    "90 % (deg)": float(high),
+                    "median time (s)": median_of(ran, "seconds"),
                     "runs of all methods": len(result.rows),
                 }
             )
@@ -115,7 +117,7 @@ def not_first(results: Mapping[str, Results]) -> list[str]:
         f"{result.title}: {line}"
         for result in results.values()
         for line in result.summary
-        if line not in READING and ("NOT first" in line or "cannot tell" in line)
+        if line not in READING and (NOT_FIRST in line or UNDECIDED in line)
     ]
 
 

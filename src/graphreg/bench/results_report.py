@@ -1,6 +1,6 @@
 """Results as one page that opens offline in any browser: every table, figure and setting of what was measured.
 
-`page` writes the same for those who read Markdown.
+`results_page` writes the same as Markdown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from graphreg.bench import EXPERIMENTS
-from graphreg.bench.comparison import OURS, READING, median_of
+from graphreg.bench.comparison_runs import OURS
+from graphreg.bench.comparison_statistics import median_of
+from graphreg.bench.comparison_wording import READING
 from graphreg.bench.results_files import Results, Row
 from graphreg.bench.results_page import GLANCE, glance, not_first, pictures_of, results_in
 from graphreg.errors import InputError
@@ -27,17 +29,29 @@ from graphreg.reports.page_layout import (
 )
 from graphreg.reports.table_cells import cell
 
-# Longer tables are folded.
-MOST_LINES = 40
-# Stages as they follow each other in our methods.
-STAGES = ("draw", "clean", "thin", "describe", "search", "register", "refine", "judge")
+# Longer tables are collapsed.
+MAX_OPEN_LINES = 40
+# Stages of our methods in the order that they run in.
+STAGES = ("preprocess", "clean", "thin", "describe", "search", "register", "refine", "judge")
 PAPERS = 'columns in italics, whose names begin with "paper:", hold the paper\'s own figures'
 
 
 def write_report(folder: Path, names: Sequence[str] | None, path: Path) -> None:
-    """Write what the results in a folder say.
+    """Write the results of a folder as one HTML page.
 
-    names  of the experiments; None for all results that are there
+    Parameters
+    ----------
+    folder : Path
+        Folder that `graphreg bench` wrote to.
+    names : sequence of str or None
+        Experiments to show, in this order; None for all results of the folder.
+    path : Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        If the folder has no results of an experiment.
     """
     found = results_in(folder)
     if missing := [name for name in names or () if name not in found]:
@@ -58,9 +72,9 @@ def write_report(folder: Path, names: Sequence[str] | None, path: Path) -> None:
 
 def _section(folder: Path, name: str, result: Results) -> str:
     about = result.about
-    what = f": {EXPERIMENTS[name]}" if name in EXPERIMENTS else ""
-    said = [line for line in result.summary if line not in READING]
-    parts = [f"<p><code>{escape(result.provenance.command)}</code>{escape(what)}</p>", _list(said)]
+    description = f": {EXPERIMENTS[name]}" if name in EXPERIMENTS else ""
+    summary = [line for line in result.summary if line not in READING]
+    parts = [f"<p><code>{escape(result.provenance.command)}</code>{escape(description)}</p>", _list(summary)]
     svgs, pngs = pictures_of(folder, name)
     if svgs:
         texts = (file.read_text(encoding="utf-8") for file in svgs)
@@ -69,13 +83,15 @@ def _section(folder: Path, name: str, result: Results) -> str:
     for title, shown in result.shown.items():
         if shown:
             caption = title or result.title
-            parts.append(_folded(title or "Figures", sortable_table(shown, caption), is_open=len(shown) <= MOST_LINES))
+            is_open = len(shown) <= MAX_OPEN_LINES
+            parts.append(_folded(title or "Figures", sortable_table(shown, caption), is_open=is_open))
     if stages := _stages(result.rows):
-        parts.append(_folded("Seconds of each stage, medians", sortable_table(stages, "Seconds of each stage")))
+        heading = "Median time of each stage (s)"
+        parts.append(_folded(heading, sortable_table(stages, heading)))
     parts.append(_folded("Measured with", table(_measured(result), "Measured with")))
     if about.get("methods"):
         rows = [
-            (method, ", ".join(f"{key} {_told(value)}" for key, value in settings.items()))
+            (method, ", ".join(f"{key} {_text(value)}" for key, value in settings.items()))
             for method, settings in about["methods"].items()
         ]
         parts.append(_folded("Settings of the methods", table(rows, "Settings of the methods")))
@@ -83,7 +99,7 @@ def _section(folder: Path, name: str, result: Results) -> str:
 
 
 def _stages(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """The median of each stage, a line a method, stages in the order that they are run in."""
+    """The median time of each stage, a line for each method, stages in the order that they run in."""
     timed: dict[str, list[dict[str, float]]] = {}
     for row in rows:
         if row.get("stages"):
@@ -98,27 +114,27 @@ def _stages(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _measured(result: Results) -> list[tuple[str, str]]:
-    """Provenance and seeds; and how many runs were left out because a method had spent its time."""
+    """Provenance, seeds, and how many runs were left out for lack of time."""
     about, provenance = result.about, result.provenance
-    told = {
+    fields = {
         "date": provenance.date,
         **provenance.versions,
         **provenance.machine,
         "code fingerprint": provenance.fingerprint,
         "state": provenance.state,
         "seeds": ", ".join(map(str, about.get("seeds", []))),
-        "seconds that a method may take": about.get("budget in seconds"),
-        "runs not made": about.get("not run"),
+        "time limit of a method (s)": about.get("budget in seconds"),
+        "runs left out": about.get("not run"),
     }
-    return [(name, _told(value)) for name, value in told.items() if value not in (None, "")]
+    return [(name, _text(value)) for name, value in fields.items() if value not in (None, "")]
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     return "by default" if value is None else cell(value)
 
 
 def _single(svg: str) -> list[str]:
-    """The charts that were put side by side, each for itself, so that the page can find them room."""
+    """The charts of a file that has several side by side, so that the page can arrange them."""
     return re.findall(r"<svg [^>]*font-family.*?</svg>", svg, re.DOTALL) or [svg]
 
 

@@ -1,8 +1,8 @@
-"""Runs that can be stopped at any moment and gone on with: a log beside the results, a line for each job done.
+"""Runs that can be interrupted and resumed: a log beside the results with a line for each completed job.
 
-A line holds what was to be done and what was measured, and is written before the next job begins. Above the lines
-of a run stands one with what they depend on beside the job: versions, machine, code. A job that is there is not
-done again, unless something of this has changed.
+A line stores a job and its rows, and is written before the next job begins. The lines of a run follow one with what
+they depend on beside the job: versions, machine, fingerprint of the code. A job in the log is not run again unless one
+of these has changed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,20 @@ from graphreg.files.journal import Journal, canonical_json
 Rows = list[dict[str, Any]]
 
 
-class Log:
-    """The log of an experiment."""
+class RunLog:
+    """The log of an experiment.
+
+    Parameters
+    ----------
+    path : Path
+        File of the log; created if missing.
+    setting : dict
+        What rows depend on beside their jobs.
+    fresh : bool, default False
+        Whether to discard what is in the file.
+    """
 
     def __init__(self, path: Path, setting: dict[str, Any], fresh: bool = False) -> None:
-        """setting: what runs depend on beside their jobs; fresh: forget what is there."""
         self._done: dict[str, Rows] = {}
         valid = False
 
@@ -37,29 +46,41 @@ class Log:
             self._journal.append({"setting": setting})
 
     def rows_of(self, job: Any) -> Rows | None:
-        """What was measured, or None where this job is still to be done."""
+        """Return the rows of a job, or None if it was not run."""
         return self._done.get(canonical_json(_identity(job)))
 
     def add(self, job: Any, rows: Rows) -> None:
+        """Store the rows of a job."""
         self._journal.append({"job": _identity(job), "rows": rows})
         self._done[canonical_json(_identity(job))] = rows
 
     def close(self) -> None:
+        """Close the file."""
         self._journal.close()
 
 
 def run(
     jobs: Iterable[Any],
     measure: Callable[[Any], Iterable[dict[str, Any]]],
-    log: Log,
+    log: RunLog,
     budget: float,
     left_out: Callable[[Any, str], dict[str, Any]] | None = None,
 ) -> Iterator[Sequence[dict[str, Any]]]:
-    """The rows of each job, measured now or before.
+    """Yield the rows of each job, from the log or measured now.
 
-    budget    seconds that the runs of a method may take together. What is still to be done then is left out, but for
-              the first run in each cell of the tables; a larger budget goes on with it
-    left_out  (job, why) -> the row of a job that is left out; None for jobs that belong to no method and no cell
+    Parameters
+    ----------
+    jobs : iterable
+        Dataclass instances; with `left_out` they have ``method`` and ``cell``.
+    measure : callable
+        Measures a job.
+    log : RunLog
+        Rows of earlier runs; new ones are added to it.
+    budget : float
+        Seconds that the runs of a method may take together. Later jobs are left out, except the first one of each cell
+        of the tables; a run with a larger budget makes them up.
+    left_out : callable, optional
+        (job, reason) -> the row of a job that is left out; None for jobs without a method, which are never left out.
     """
     spent: dict[str, float] = {}
     filled = set()

@@ -1,4 +1,4 @@
-"""From the name of an experiment to its files: jobs, runs that can be gone on with, tables, figures, pictures."""
+"""Run an experiment by its name: measure its jobs, then write tables, charts and pictures."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from typing import Any
 
 from graphreg.bench import peers
 from graphreg.bench.results_files import Results, write_results
-from graphreg.bench.run_log import Log, run
+from graphreg.bench.run_log import RunLog, run
 from graphreg.errors import InputError
 from graphreg.provenance import fingerprint, machine, measured_now, package_versions
 from graphreg.registration import METHODS
 from graphreg.reports.charts import write_svg
 from graphreg.reports.pictures import write_png
 
-# Seconds that the runs of a method may take together in an experiment, where it does not say otherwise.
-BUDGET, QUICK_BUDGET = 20.0, 1.0
+# Seconds that the runs of a method may take together in an experiment that sets no BUDGET of its own.
+DEFAULT_BUDGET, QUICK_BUDGET = 20.0, 1.0
+QUICK_REMARK = "a quick run: few runs, on small synthetic scans"
 
 
 def options_of(experiment: str) -> set[str]:
-    """What can be asked of an experiment, beside what can be asked of all."""
+    """Return the names of the options of an experiment, beside those that all have."""
     return set(signature(import_module(f"graphreg.bench.{experiment}").jobs).parameters) - {"data", "quick"}
 
 
@@ -37,14 +38,36 @@ def run_experiment(
     budget: float | None,
     each: Callable[[list[Any], str, int], Iterable[Any]],
 ) -> list[Path]:
-    """Do what is still to be done, and write what all of it comes to. Returns the files, the one to read first.
+    """Measure what the log of earlier runs does not have, and write all results.
 
-    data     folder with real scans, or None
-    options  of the experiment
-    quick    small, and on scans that we make
-    fresh    forget what was measured before
-    budget   seconds that the runs of a method may take together
-    each     (jobs, name, how many) -> the jobs: shows how far it has come
+    Parameters
+    ----------
+    experiment : str
+        Name of the experiment.
+    out : Path
+        Folder for the results and the log.
+    data : Path or None
+        Folder with real scans.
+    options : dict
+        Options of the experiment.
+    quick : bool
+        Whether to make few runs on small synthetic scans.
+    fresh : bool
+        Whether to discard the log of earlier runs.
+    budget : float or None
+        Seconds that the runs of a method may take together; None for the experiment's default.
+    each : callable
+        (jobs, name, number of jobs) -> the jobs, to show progress.
+
+    Returns
+    -------
+    list of Path
+        Files that were written, the Markdown page first.
+
+    Raises
+    ------
+    InputError
+        If the experiment has no such option.
     """
     module = import_module(f"graphreg.bench.{experiment}")
     if unknown := options.keys() - options_of(experiment):
@@ -53,24 +76,24 @@ def run_experiment(
     jobs = module.jobs(data, quick=quick, **options)
     methods = list(dict.fromkeys(job.method for job in jobs if hasattr(job, "method")))
     versions = {**peers.versions(methods), **(module.peer_versions(jobs) if hasattr(module, "peer_versions") else {})}
-    setting = {**package_versions(), **machine(), **versions, "code": fingerprint(*module.PARTS)}
     limit = budget
     if limit is None:
-        limit = QUICK_BUDGET if quick else getattr(module, "BUDGET", BUDGET)
-    log = Log(out / f"{experiment}.runs.jsonl", setting, fresh)
+        limit = QUICK_BUDGET if quick else getattr(module, "BUDGET", DEFAULT_BUDGET)
+    setting = {**package_versions(), **machine(), **versions, "code": fingerprint(*module.PARTS)}
+    log = RunLog(out / f"{experiment}.runs.jsonl", setting, fresh)
     try:
-        done = run(
+        measured = run(
             each(jobs, experiment, len(jobs)),
             lambda job: module.measure(job, data),
             log,
             limit,
             getattr(module, "left_out", None),
         )
-        rows = [row for some in done for row in some]
+        rows = [row for of_job in measured for row in of_job]
     finally:
         log.close()
-    # Those that were left out are counted in the tables; here they would only fill the files.
-    made = [row for row in rows if row.get("right", True) is not None]
+    # Runs that were left out count in the tables; in the files they would be rows without content.
+    made = [row for row in rows if row.get("correct", True) is not None]
     about = {
         "budget in seconds": limit if methods else None,
         "not run": len(rows) - len(made),
@@ -78,7 +101,7 @@ def run_experiment(
         "methods": {name: asdict(METHODS[name].settings) for name in methods if name in METHODS},
     }
     tables = getattr(module, "tables", None)
-    summary = [*(["a quick run: few runs, on small scans of our own"] if quick else ()), *module.summary(rows)]
+    summary = [*([QUICK_REMARK] if quick else ()), *module.summary(rows)]
     provenance = measured_now(_command(experiment, data, options, quick, budget), module.PARTS, versions)
     results = Results(module.TITLE, provenance, summary, made, tables and tables(rows), about)
     page = write_results(out, experiment, results)

@@ -1,7 +1,8 @@
-"""Scans of a facade from a tripod, thinned out to 0.1 m (the paper's Table IV).
+"""Terrestrial laser scans of a facade, downsampled to 0.1 m (the paper's Table IV).
 
 The paper measures on five pairs of the ETH data set that it does not name. Here are five pairs of four scans of the
-same facade, whose truth was found by registration: it closes a loop of seven scans to 0.036 degrees and a centimetre.
+same facade, whose ground truth was found by registration: it closes a loop of seven scans to 0.036 degrees and a
+centimetre.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graphreg.bench import comparison
-from graphreg.bench.comparison import OURS, Column, Run, columns_by, methods_of, remarks, standing, tables_of
+from graphreg.bench import comparison_runs
+from graphreg.bench.comparison_runs import OURS, REGISTRATION_TIME, ROTATION_ERROR, Run, completed, methods_of
+from graphreg.bench.comparison_statistics import Column, columns_by, tables_of
+from graphreg.bench.comparison_wording import ranking, remarks
 from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of, points_of
@@ -21,10 +24,10 @@ TITLE = "Terrestrial scans"
 PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
 RUNS = 3
 VOXEL = 0.1
-SCANNED = ("eth_facade_3_to_2", "eth_facade_4_to_3", "eth_facade_5_to_4", "eth_facade_4_to_2", "eth_facade_5_to_3")
-MADE = ("made_facade_20", "made_facade_40", "made_facade_60")
-QUICK = ("made_facade_40", "made_facade_60")
-# Degrees and seconds on the paper's five pairs.
+REAL = ("eth_facade_3_to_2", "eth_facade_4_to_3", "eth_facade_5_to_4", "eth_facade_4_to_2", "eth_facade_5_to_3")
+SYNTHETIC = ("synthetic_facade_20", "synthetic_facade_40", "synthetic_facade_60")
+QUICK = ("synthetic_facade_40", "synthetic_facade_60")
+# Rotation errors (degrees) and times (s) on the paper's five pairs.
 DEGREES = {
     "icp": (11.6826, 2.8705, 5.4316, 2.0054, 6.0332),
     "icp-kp": (12.7025, 2.9106, 5.4488, 2.0283, 6.0734),
@@ -52,14 +55,14 @@ SECONDS = {
     "graphreg-paper": (0.3584, 0.3357, 0.3415, 0.3419, 0.3412),
 }
 
-measure = comparison.measure
-left_out = comparison.left_out
+measure, left_out = comparison_runs.measure, comparison_runs.left_out
 
 
 def jobs(data: Path | None, quick: bool = False, methods: str | None = None, peers: bool = True) -> list[Run]:
-    pairs = QUICK if quick else MADE if data is None else SCANNED
+    """Return the runs, methods interleaved."""
+    pairs = QUICK if quick else SYNTHETIC if data is None else REAL
     return [
-        # Ours is told nothing. A quick scan is too thin for the paper's voxels.
+        # Our method gets no voxel size. A quick scan is too sparse for the paper's voxels.
         Run(pair, method, seed, points=points_of(pair, quick),
             settings=() if quick or method == OURS else (("voxel", VOXEL),))
         for seed in range(1 if quick else RUNS)
@@ -69,37 +72,43 @@ def jobs(data: Path | None, quick: bool = False, methods: str | None = None, pee
 
 
 def columns(rows: Sequence[dict[str, Any]]) -> dict[str, Column]:
+    """Return the groups of runs that the tables compare, by their titles."""
     degrees, seconds = ({name: sum(five) / len(five) for name, five in of.items()} for of in (DEGREES, SECONDS))
-    everything = Column(lambda row: True, "mean of its five pairs", {"degrees": degrees, "register s": seconds})
+    everything = Column(
+        lambda row: True, "mean of its five pairs", {ROTATION_ERROR: degrees, REGISTRATION_TIME: seconds}
+    )
     return {**columns_by(rows, "pair"), "all pairs": everything}
 
 
 def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the tables by their headings."""
     five = [
         {"method": name, **{f"pair {number}": value for number, value in enumerate(values, 1)}}
         for name, values in DEGREES.items()
     ]
-    return {**tables_of(rows, columns(rows)), "The paper's own pairs, degrees": five}
+    return {**tables_of(rows, columns(rows)), "Rotation error on the paper's own pairs (degrees)": five}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return statements about the results, one a line."""
     runs = 1 + max(row["seed"] for row in rows)
-    told = f"{VOXEL} m" if any(row["settings"] for row in rows) else "a two-hundredth of the scans, which are thin"
+    voxel = f"{VOXEL} m" if any(row["settings"] for row in rows) else "1/200 of the longest side, as scans are sparse"
     means = {
-        name: sum(row["degrees"] for row in mine) / len(mine)
+        name: sum(row[ROTATION_ERROR] for row in mine) / len(mine)
         for name in (OURS, "graphreg-paper")
-        if (mine := [row for row in comparison.made(rows) if row["method"] == name])
+        if (mine := [row for row in completed(rows) if row["method"] == name])
     }
     return [
-        f"{runs} runs a pair and method (the paper: 10); voxels of all methods but graphreg: {told}",
-        "mean degrees over all pairs: "
+        f"{runs} runs for each pair and method (the paper: 10); voxel size of all methods but graphreg: {voxel}",
+        "mean rotation error over all pairs (degrees): "
         + ", ".join(f"{name} {mean:.3g}" for name, mean in means.items())
-        + f"; the paper's own on its pairs: {sum(DEGREES['graphreg-paper']) / 5:.3g}",
-        *standing(rows, columns(rows)),
+        + f"; the paper on its pairs: {sum(DEGREES['graphreg-paper']) / 5:.3g}",
+        *ranking(rows, columns(rows)),
         *remarks(rows),
     ]
 
 
 def pictures(data: Path | None, quick: bool) -> dict[str, Image]:
-    name = SCANNED[1] if data is not None else MADE[2]
+    """Return rendered scans by the names of their files."""
+    name = REAL[1] if data is not None else SYNTHETIC[2]
     return {"terrestrial": before_and_after(pair_of(name, data, points_of(name, quick)))}

@@ -1,9 +1,9 @@
-"""How well the X84 rule tells outliers from points of the surface (Sec. III-C and IV, Fig. X84).
+"""Outlier removal by the X84 rule: recall, precision, and errors of registrations (Sec. III-C and IV, Fig. X84).
 
-Clouds are spoilt with outliers as the paper does it: Gaussian, as wide as the bounding box along each axis, or uniform
-in the bounding box; so many for each good point. The paper's claim: with Gaussian outliers, alpha = 5.2 holds up to a
-ratio of 50 %, alpha = 8.0 up to 30 %; with uniform ones both hold. It shows the error of registrations; here they stand
-beside what the rule does to single clouds.
+Clouds are corrupted with outliers as in the paper: Gaussian, as wide as the bounding box along each axis, or uniform in
+the bounding box; ratio: outliers for each inlier. The paper's claim: with Gaussian outliers, alpha = 5.2 works up to a
+ratio of 50 %, alpha = 8.0 up to 30 %; with uniform ones both work. The paper shows errors of registrations; here recall
+and precision on single clouds are measured as well.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from graphreg.metrics import rmsd
 from graphreg.registration import register
 from graphreg.reports.charts import line_chart
 
-TITLE = "Outliers by the X84 rule"
+TITLE = "Outlier removal by the X84 rule"
 PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
 KINDS = ("gaussian", "uniform")
 ALPHAS = (5.2, 8.0)
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-MADE = ("dragon", "hare", "hand", "casting", "facade", "room", "street")
+SYNTHETIC = ("dragon", "hare", "hand", "casting", "facade", "room", "street")
 POINTS = 40_000
 QUICK, QUICK_POINTS = ("hare", "casting"), 5_000
-SCANNED_PAIR, MADE_PAIR = "bunny_045_to_000", "made_hare_30"
+REAL_PAIR, SYNTHETIC_PAIR = "bunny_045_to_000", "synthetic_hare_30"
 SEEDS = 3
-# The paper's, registered as published with alpha = 5.2: kind, ratio, RMSD in metres.
+# The paper's RMSD in metres, registered as published with alpha = 5.2: kind, ratio, RMSD.
 PUBLISHED = (("gaussian", 0.5, 0.0035), ("uniform", 0.8, 0.0032))
-# Left over, so many outliers among the points kept are too few to disturb a registration.
+# Share of outliers among the kept points that is too small to disturb a registration.
 HARMLESS = 0.01
+INLIERS_KEPT, OUTLIERS_KEPT = "inliers kept", "outliers among kept"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One cloud, one kind of outliers, one ratio; about how many points it has, if we make it."""
+    """One cloud, one kind of outliers, one ratio; approximate number of points of a synthetic cloud."""
 
     cloud: str
     kind: str
@@ -56,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Registration:
-    """A pair, registered as published: one kind of outliers, one ratio, one alpha, by some seeds."""
+    """A pair, registered as published: one kind of outliers, one ratio, one alpha, several seeds."""
 
     pair: str
     kind: str
@@ -67,7 +68,8 @@ class Registration:
 
 
 def jobs(data: Path | None, quick: bool = False) -> list[Job | Registration]:
-    clouds = list(QUICK if quick else MADE)
+    """Return the jobs: single clouds, then registrations."""
+    clouds = list(QUICK if quick else SYNTHETIC)
     published: list[Job | Registration] = []
     if data is not None and not quick:
         clouds = ["stanford_bunny/bun000.ply", "stanford_bunny/bun045.ply", *clouds]
@@ -77,46 +79,48 @@ def jobs(data: Path | None, quick: bool = False) -> list[Job | Registration]:
             for ratio in (0.1, 0.5)
         ]
     points = QUICK_POINTS if quick else POINTS
-    made = [
+    corrupted = [
         Job(cloud, kind, ratio, None if cloud.endswith(".ply") else points)
         for cloud in clouds
         for kind in KINDS
         for ratio in RATIOS
     ]
-    pair = MADE_PAIR if quick or data is None else SCANNED_PAIR
+    pair = SYNTHETIC_PAIR if quick or data is None else REAL_PAIR
     registered = [
         Registration(pair, kind, ratio, alpha, 1 if quick else SEEDS, points_of(pair, quick))
         for ratio in (RATIOS[::3] if quick else RATIOS)
         for kind in KINDS
         for alpha in ALPHAS
     ]
-    return [*published, *made, *registered]
+    return [*published, *corrupted, *registered]
 
 
 def measure(job: Job | Registration, data: Path | None) -> Iterator[dict[str, Any]]:
-    missing = dict.fromkeys(("recall", "precision", "good points kept", "outliers among kept", "rmsd"))
+    """Yield a row for each alpha, or for a registration."""
+    missing = dict.fromkeys(("recall", "precision", INLIERS_KEPT, OUTLIERS_KEPT, "rmsd"))
     if isinstance(job, Registration):
-        yield {**_about(job.pair, job.kind, job.ratio, job.alpha), **missing, "rmsd": _registered(job, data)}
+        yield {**_description(job.pair, job.kind, job.ratio, job.alpha), **missing, "rmsd": _registered(job, data)}
         return
-    points, spoilt = _spoilt_cloud(job, data)
+    points, is_outlier = _corrupted_cloud(job, data)
     response = response_intensity(neighbour_graph(points))
     for alpha in ALPHAS:
         kept = x84_inliers(response, alpha, rounding_error(points))
         removed = ~kept
         yield {
-            **_about(job.cloud.removesuffix(".ply"), job.kind, job.ratio, alpha),
+            **_description(job.cloud.removesuffix(".ply"), job.kind, job.ratio, alpha),
             **missing,
-            "recall": float(removed[spoilt].mean()),
-            "precision": float(spoilt[removed].mean()),
-            "good points kept": float(kept[~spoilt].mean()),
-            "outliers among kept": float(spoilt[kept].mean()),
+            "recall": float(removed[is_outlier].mean()),
+            "precision": float(is_outlier[removed].mean()),
+            INLIERS_KEPT: float(kept[~is_outlier].mean()),
+            OUTLIERS_KEPT: float(is_outlier[kept].mean()),
         }
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return statements about the results, one a line."""
     lines = [
-        "recall: share of the outliers that is removed; precision: share of outliers in what is removed; "
-        "ratio: outliers for each good point"
+        "recall: share of the outliers that is removed; precision: share of outliers among the removed points; "
+        "ratio: outliers for each inlier; rmsd: of registrations by the published method, median over the seeds"
     ]
     found = [row for row in rows if row["recall"] is not None]
     for kind in KINDS:
@@ -125,23 +129,23 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
             clean = [
                 ratio
                 for ratio in RATIOS
-                if all(row["outliers among kept"] <= HARMLESS for row in mine if row["ratio"] <= ratio)
+                if all(row[OUTLIERS_KEPT] <= HARMLESS for row in mine if row["ratio"] <= ratio)
             ]
             few, half = ([row for row in mine if row["ratio"] == ratio] for ratio in (0.1, 0.5))
-            kept_of_few = [row["good points kept"] for row in few]
+            kept_of_few = [row[INLIERS_KEPT] for row in few]
             reach = f"up to a ratio of {max(clean):.0%}" if clean else "at no ratio"
             lines.append(
-                f"{kind}, alpha {alpha}: at most {HARMLESS:.0%} of what is kept are outliers, on every cloud, {reach}; "
+                f"{kind}, alpha {alpha}: at most {HARMLESS:.0%} of the kept points are outliers on all clouds {reach}; "
                 f"at 50 % recall is {min(r['recall'] for r in half):.1%} or more, precision "
-                f"{min(r['precision'] for r in half):.0%} or more; the good points kept are "
-                f"{min(r['good points kept'] for r in half):.0%} or more at 50 %, "
+                f"{min(r['precision'] for r in half):.0%} or more; of the inliers "
+                f"{min(r[INLIERS_KEPT] for r in half):.0%} or more are kept at 50 %, "
                 f"{min(kept_of_few):.0%} to {max(kept_of_few):.0%} at 10 %"
             )
-    return [*lines, *_registrations_told(rows)]
+    return [*lines, *_registration_errors(rows)]
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """The error of registrations over the ratio: {name: SVG text}."""
+    """Return a chart (SVG) of the error of registrations over the ratio."""
     series = {
         f"{kind}, alpha {alpha}": ([row["ratio"] for row in mine], [row["rmsd"] for row in mine])
         for kind in KINDS
@@ -153,10 +157,10 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
         )
     }
     title = "Registered as published, with outliers"
-    return {"x84": line_chart(series, title, "outliers for each good point", "rmsd", log_y=True)} if series else {}
+    return {"x84": line_chart(series, title, "outliers for each inlier", "rmsd", log_y=True)} if series else {}
 
 
-def _registrations_told(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _registration_errors(rows: Sequence[dict[str, Any]]) -> list[str]:
     lines = []
     for kind in KINDS:
         for alpha in ALPHAS:
@@ -164,16 +168,16 @@ def _registrations_told(rows: Sequence[dict[str, Any]]) -> list[str]:
             if mine:
                 errors = ", ".join(f"{row['rmsd']:.3g} at {row['ratio']:.0%}" for row in mine)
                 lines.append(f"{mine[0]['cloud']} registered as published, {kind}, alpha {alpha}: rmsd {errors}")
-    told = ", ".join(f"{value:g} at {ratio:.0%} {kind}" for kind, ratio, value in PUBLISHED)
-    return [*lines, f"the paper's own rmsd on its bunny pair, alpha 5.2: {told}"] if lines else []
+    published = ", ".join(f"{value:g} at {ratio:.0%} {kind}" for kind, ratio, value in PUBLISHED)
+    return [*lines, f"the paper's rmsd on its bunny pair, alpha 5.2: {published}"] if lines else []
 
 
-def _about(cloud: str, kind: str, ratio: float, alpha: float) -> dict[str, Any]:
+def _description(cloud: str, kind: str, ratio: float, alpha: float) -> dict[str, Any]:
     return {"cloud": cloud, "outliers": kind, "ratio": ratio, "alpha": alpha}
 
 
 def _registered(job: Registration, data: Path | None) -> float:
-    """The median over the seeds."""
+    """The median RMSD over the seeds."""
     pair = pair_of(job.pair, data, job.points)
     errors = []
     for seed in range(job.seeds):
@@ -186,7 +190,7 @@ def _registered(job: Registration, data: Path | None) -> float:
     return float(np.median(errors))
 
 
-def _spoilt_cloud(job: Job, data: Path | None) -> tuple[Floats, Mask]:
+def _corrupted_cloud(job: Job, data: Path | None) -> tuple[Floats, Mask]:
     points = _cloud(job.cloud, data, job.points)
     if job.kind == "authors'":
         return points, np.arange(len(points)) >= round(len(points) / (1 + job.ratio))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +29,8 @@ class ObservabilityParameters:
     inflation : tuple of float
         (a, b, c): surfels do not have independent errors, least of all where noise is as wide as the voxels. The
         variance is inflated by 10^(a + b r), r the median roughness in coarse voxels, and at least by c. Fitted on
-        pairs of synthetic scans with noise of 0 to 1.4 % of their size; `graphreg bench confidence` shows the ratio
-        of errors to covariance.
+        pairs of synthetic scans with noise of 0 to 1.4 % of their size; `graphreg bench confidence` prints the fit,
+        cross-validates it over objects and scenes, and shows the ratio of errors to covariance.
     most_roughness : float
         Roughness beyond which nothing was fitted, in coarse voxels.
     """
@@ -107,15 +108,21 @@ def observability_of(
     unit = np.repeat([1.0, target.fine_voxel], 3)
     floor = np.trace(information) * np.where(free, 1e-12, 1.0)
     variance = np.linalg.inv(information + np.diag(floor)) * (squared / np.count_nonzero(overlapping))
-    covariance = np.where(np.outer(free, free), variance * np.outer(unit, unit) * _inflation(source, target), 0.0)
+    inflation = inflation_of(median_roughness(source, target), OBSERVABILITY.inflation)
+    covariance = np.where(np.outer(free, free), variance * np.outer(unit, unit) * inflation, 0.0)
     return Observability(
         transform(T_cloud_local, centre[None] * target.fine_voxel)[0], covariance, _degenerate(relative, limit)
     )
 
 
-def _inflation(source: SurfelPyramid, target: SurfelPyramid) -> float:
-    roughness = float(np.median(np.concatenate([source.coarse.roughness, target.coarse.roughness])))
-    constant, slope, least = OBSERVABILITY.inflation
+def median_roughness(source: SurfelPyramid, target: SurfelPyramid) -> float:
+    """Return the median roughness of the coarse surfels of both clouds, in coarse voxels."""
+    return float(np.median(np.concatenate([source.coarse.roughness, target.coarse.roughness])))
+
+
+def inflation_of(roughness: float, constants: Sequence[float] | Floats) -> float:
+    """Return the inflation of the variance, max(10^(a + b r), c), for constants (a, b, c)."""
+    constant, slope, least = constants
     return float(max(10 ** (constant + slope * min(roughness, OBSERVABILITY.most_roughness)), least))
 
 
