@@ -29,9 +29,9 @@ from probreg import cost_functions  # noqa: E402
 from graphreg import read, voxel_downsample  # noqa: E402
 from graphreg.baselines import BASELINES  # noqa: E402
 from graphreg.baselines.fgr import FgrSettings  # noqa: E402
-from graphreg.baselines.gmm import Overlap  # noqa: E402
+from graphreg.baselines.gmm import L2Distance  # noqa: E402
 from graphreg.baselines.icp_kn import IcpKnSettings  # noqa: E402
-from graphreg.baselines.mixtures import in_spatial_order, unit_of  # noqa: E402
+from graphreg.baselines.mixtures import in_spatial_order, joint_spread  # noqa: E402
 from graphreg.bench.measured_parts import BASELINE_METHODS, SYNTHETIC_SCANS  # noqa: E402
 from graphreg.bench.peers import versions_of_modules  # noqa: E402
 from graphreg.bench.results_files import Results, write_results  # noqa: E402
@@ -230,14 +230,14 @@ def mixtures_in_turn(x: Floats, y: Floats) -> dict[str, float]:
     for name in ("cpd", "ecm"):
         few = run(name, x, y, voxel=0, max_iterations=FEW)
         seconds[name] = few.timings["register"] / len(few.history)
-    unit = unit_of(x, y)
+    unit = joint_spread(x, y)
     x, y = (in_spatial_order(cloud - cloud.mean(axis=0), THREADS) / unit for cloud in (x, y))
     at, masses = np.array([1.0, 0, 0, 0, 0, 0, 0]), [np.full(len(cloud), 1 / len(cloud)) for cloud in (x, y)]
-    overlap = Overlap(x, y, WIDTH, THREADS)
+    distance = L2Distance(x, y, WIDTH, THREADS)
     cpd = pycpd.RigidRegistration(X=y, Y=x, w=0.5, tolerance=0.0)
     theirs = cost_functions.RigidCostFunction()
     calls: dict[str, Callable[[], Any]] = {
-        "gmm": lambda: overlap(at),
+        "gmm": lambda: distance(at),
         "pycpd": cpd.iterate,
         "probreg": lambda: theirs(at, x, masses[0], y, masses[1], np.sqrt(2) * WIDTH),
     }

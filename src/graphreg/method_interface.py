@@ -116,9 +116,26 @@ Settings = TypeVar("Settings", bound=MethodSettings, covariant=True)
 
 
 class RegistrationMethod(Protocol[SettingsIn]):
-    """A function that registers two clouds of finite points, each of at least `settings.required_points`.
+    """A function that registers two clouds.
 
-    `init` is a pose to start from, or None. Results do not depend on `threads`.
+    Parameters
+    ----------
+    source, target : (N, 3) and (M, 3) ndarray of float64
+        Finite points, at least `settings.required_points` in each cloud.
+    settings : MethodSettings
+        The settings of the method.
+    init : (4, 4) ndarray, optional
+        Initial transform, x_target = T x_source. By default local methods start with the centroids aligned.
+    seed : int, default 0
+        Seed of everything that is sampled: the same seed gives the same bits.
+    threads : int, default 1
+        Number of threads. The result does not depend on it.
+    callback : callable, optional
+        Called after each iteration; returning True stops the method.
+
+    Returns
+    -------
+    Outcome
     """
 
     def __call__(

@@ -1,4 +1,4 @@
-"""What holds for every method of the comparison, whatever it minimises."""
+"""Laws of every baseline, whatever it minimises."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from graphreg.method_interface import Iteration
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
-TURNED = pose(rotation_from_vector(np.radians([4.0, -6.0, 5.0])), [0.01, -0.01, 0.005])
+TRUTH = pose(rotation_from_vector(np.radians([4.0, -6.0, 5.0])), [0.01, -0.01, 0.005])
 
 SPACING = 0.004
 SIZE = 0.17  # of the body
-# How exactly an exact copy is found. In double precision: to rounding. CPD and ECM sum over all pairs in single
-# precision, where each coordinate is off by up to 2^-24. GMM compares values of such a sum, and a motion by d changes
-# it by the square of d over the width: 2^-12 of the width is not seen. Of the matches of FGR and TEASER++ up to one in
-# a hundred is wrong, for rounding moves angles from one bin to the next; a wrong match pulls by a third of FGR's
-# max_distance at the most, and in TEASER++ by what two noise bounds allow. (With exact matches: test_global.py.)
+# Largest error on an exact copy. In double precision: rounding. CPD and ECM sum over all pairs in single precision,
+# where each coordinate has an error of up to 2^-24. GMM compares values of such a sum, and a displacement by d changes
+# it by the square of d over the width: 2^-12 of the width is below rounding. Of the correspondences of FGR and TEASER++
+# up to one in a hundred is an outlier, since rounding moves angles from one bin to the next; the influence of an
+# outlier is at most a third of FGR's max_distance, and in TEASER++ two noise bounds. (Without outliers: test_fgr.py,
+# test_teaser.py.)
 EXACT = dict.fromkeys(BASELINES, 1e-10 * SIZE) | {
     "cpd": 2.0**-22 * SIZE,
     "ecm": 2.0**-22 * SIZE,
@@ -40,7 +41,7 @@ def body() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def source(body: np.ndarray) -> np.ndarray:
-    return transform(inverse(TURNED), body)
+    return transform(inverse(TRUTH), body)
 
 
 @pytest.fixture(scope="module")
@@ -61,20 +62,20 @@ def found(body: np.ndarray, source: np.ndarray, method: str) -> graphreg.Result:
 def test_an_exact_copy_is_found_to_numerical_precision(
     body: np.ndarray, source: np.ndarray, method: str, found: graphreg.Result
 ) -> None:
-    assert rmsd(found.transformation, TURNED, source) < EXACT[method]
+    assert rmsd(found.transformation, TRUTH, source) < EXACT[method]
     assert found.success
     assert found.overlap == 1
 
 
-def test_the_answer_is_a_rigid_motion(found: graphreg.Result) -> None:
-    for motion in (found.transformation, *(step.transformation for step in found.history)):
-        rotation = motion[:3, :3]
+def test_the_result_is_a_rigid_transform(found: graphreg.Result) -> None:
+    for transformation in (found.transformation, *(step.transformation for step in found.history)):
+        rotation = transformation[:3, :3]
         assert abs(np.linalg.det(rotation) - 1) < 1e-12
         np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
-        assert np.array_equal(motion[3], [0, 0, 0, 1])
+        assert np.array_equal(transformation[3], [0, 0, 0, 1])
 
 
-def test_the_history_tells_every_step(found: graphreg.Result) -> None:
+def test_the_history_has_every_iteration(found: graphreg.Result) -> None:
     assert [step.number for step in found.history] == list(range(1, len(found.history) + 1))
     assert np.array_equal(found.history[-1].transformation, found.transformation)
     assert all(np.isfinite(step.energy) for step in found.history)
@@ -90,14 +91,14 @@ def test_the_same_bits_again_and_for_any_number_of_threads(
 
 
 @pytest.mark.parametrize("distance", [1.0, 1e6])
-def test_moving_both_moves_the_answer_with_them(
+def test_results_are_equivariant_under_a_common_rigid_transform(
     body: np.ndarray, source: np.ndarray, method: str, distance: float
 ) -> None:
     along = pose(rotation_from_vector([0.3, -0.4, 0.9]), distance * np.array([0.6, -0.7, 0.4]))
     moved = graphreg.register(transform(along, source), transform(along, body), method=method, voxel=0)
     back = inverse(along) @ moved.transformation @ along
     rounding = 2.0**-50 * distance
-    assert rmsd(back, TURNED, source) < EXACT[method] + 10 * rounding
+    assert rmsd(back, TRUTH, source) < EXACT[method] + 10 * rounding
 
 
 def test_a_callback_can_stop_it(body: np.ndarray, source: np.ndarray, method: str) -> None:
@@ -112,28 +113,27 @@ def test_a_callback_can_stop_it(body: np.ndarray, source: np.ndarray, method: st
     assert np.array_equal(result.transformation, seen[0].transformation)
 
 
-def test_the_made_dragon_from_the_pose_it_was_scanned_in(dragon: synthetic.Pair, method: str) -> None:
-    """Two noisy scans, 24 degrees apart as the real ones of tests/real, not brought into one frame: right to two
-    degrees and two voxels."""
+def test_the_synthetic_dragon_from_its_scanned_pose(dragon: synthetic.Pair, method: str) -> None:
+    """Two noisy scans, 24 degrees apart as the real ones of tests/real: within two degrees and two voxels."""
     result = graphreg.register(dragon.source, dragon.target, method=method)
     assert angular_error(result.transformation, dragon.T_target_source) < 2
     assert rmsd(result.transformation, dragon.T_target_source, dragon.source) < 2 * result.settings["voxel"]
     assert result.success
 
 
-def test_what_cannot_be_used(body: np.ndarray, method: str) -> None:
+def test_input_that_is_refused(body: np.ndarray, method: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^speed: no setting of {method}"):
         graphreg.register(body, body, method=method, speed=1)
-    with pytest.raises(graphreg.InputError, match="^size: expected"):
+    with pytest.raises(graphreg.InputError, match="^voxel: expected"):
         graphreg.register(body, body, method=method, voxel=-1.0)
-    with pytest.raises(graphreg.InputError, match="all points lie in one place"):
+    with pytest.raises(graphreg.InputError, match="all points coincide"):
         graphreg.register(np.zeros((50, 3)), np.zeros((50, 3)), method=method)
     with pytest.raises(graphreg.InputError, match="^source: has 5 finite points"):
         graphreg.register(body[:5], body, method=method)
 
 
-def test_clouds_that_hold_nothing_in_place(method: str) -> None:
-    """Points on a line and on a plane: any answer will do, as long as there is one."""
+def test_degenerate_clouds_end_in_a_result(method: str) -> None:
+    """Points on a line and on a plane: any finite transform is valid."""
     rng = np.random.default_rng(0)
     line = np.outer(rng.random(300), [1.0, 2.0, 3.0])
     plane = np.column_stack([rng.random((300, 2)), np.zeros(300)])
@@ -142,15 +142,15 @@ def test_clouds_that_hold_nothing_in_place(method: str) -> None:
         assert np.isfinite(result.transformation).all()
 
 
-def test_points_that_are_there_twice(body: np.ndarray, source: np.ndarray, method: str) -> None:
+def test_duplicate_points(body: np.ndarray, source: np.ndarray, method: str) -> None:
     result = graphreg.register(np.repeat(source, 2, axis=0), np.repeat(body, 2, axis=0), method=method, voxel=0)
-    assert angular_error(result.transformation, TURNED) < 0.5
+    assert angular_error(result.transformation, TRUTH) < 0.5
 
 
-def test_every_method_is_listed_with_a_line(method: str) -> None:
-    line = graphreg.methods()[method]
-    assert 20 < len(line) < 100
-    assert "\n" not in line
+def test_every_baseline_has_a_summary_of_one_line(method: str) -> None:
+    summary = graphreg.methods()[method]
+    assert 20 < len(summary) < 100
+    assert "\n" not in summary
 
 
 @pytest.mark.parametrize(("name", "rounding"), [("icp", 1e-12), ("icp-kp", 1e-12), ("cpd", 2.0**-20)])

@@ -11,7 +11,6 @@ from tests.support.strategies import clouds, random_cloud, random_transform, see
 
 import graphreg
 import graphreg._core as _core
-from graphreg.baselines.fpfh_correspondences import in_like_triangles, mutual_nearest
 from graphreg.poses import transform
 
 
@@ -84,19 +83,3 @@ def test_nearest_features_are_exact(seed: int, count: int, queries: int, width: 
     features, asked = (rng.integers(0, 4, (n, width)).astype(np.float32) for n in (count, queries))
     squared = ((asked[:, None] - features[None]) ** 2).sum(axis=2)
     np.testing.assert_array_equal(_core.nearest_features(features, asked, threads), squared.argmin(axis=1))
-
-
-def test_mutual_nearest() -> None:
-    source = np.array([[0.0], [1.0], [5.0]], np.float32)
-    target = np.array([[4.9], [0.1], [0.2]], np.float32)
-    assert mutual_nearest(source, target, 1).tolist() == [[0, 1], [2, 0]]
-
-
-def test_like_triangles_hold_right_matches_rather_than_wrong_ones() -> None:
-    rng = np.random.default_rng(0)
-    source = random_cloud("blob", 400, 1)
-    target = transform(random_transform(2, 1.0), source)
-    target[200:] = rng.normal(size=(200, 3))
-    kept = in_like_triangles(source, target, 0.95, 1000, rng)
-    assert kept[:200].mean() > 0.9
-    assert kept[200:].mean() < 0.3 * kept[:200].mean()

@@ -1,4 +1,4 @@
-"""ICP, ICP-KN, FPFH and FGR beside Open3D: the same input, the same start, the same parameters."""
+"""ICP, ICP-KN, FPFH and FGR against Open3D: the same input, initial transform and parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 import graphreg
 from graphreg.baselines.baseline_run import BaselineRun
-from graphreg.baselines.fgr import FgrSettings, align_matches
-from graphreg.baselines.fpfh_correspondences import feature_matches
+from graphreg.baselines.fgr import FgrSettings, minimise_geman_mcclure
+from graphreg.baselines.fpfh_correspondences import match_fpfh
 from graphreg.baselines.icp import IcpSettings, register_icp
 from graphreg.baselines.icp_kn import IcpKnSettings, register_icp_kn
 from graphreg.features.fpfh_features import outward_normals
@@ -25,7 +25,7 @@ from graphreg.poses import pose, rotation_from_vector, transform
 open3d = pytest.importorskip("open3d", reason="open3d is not installed: pip install 'graphreg[peers]'")
 
 # Coarser than by default, so that all pairs take seconds.
-CELLS = 100
+VOXELS = 100
 LID = "teapot_lid_to_teapot"
 
 
@@ -40,7 +40,7 @@ def objects(scans: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def voxel_of(pair: tuple[np.ndarray, np.ndarray]) -> float:
-    return float(max(np.ptp(cloud, axis=0).max() for cloud in pair)) / CELLS
+    return float(max(np.ptp(cloud, axis=0).max() for cloud in pair)) / VOXELS
 
 
 def cloud_of(points: np.ndarray) -> Any:
@@ -72,7 +72,7 @@ def test_icp(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
         agree(found, theirs.transformation)
 
 
-def icp_to_planes_beside_theirs(
+def point_to_plane_icp_of_both(
     pair: tuple[np.ndarray, np.ndarray], start: np.ndarray | None
 ) -> tuple[Outcome, np.ndarray]:
     registration = open3d.pipelines.registration
@@ -92,35 +92,36 @@ def icp_to_planes_beside_theirs(
     return found, theirs.transformation
 
 
-def test_icp_to_planes(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+def test_point_to_plane_icp(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
     for name, pair in objects.items():
         if name != LID:
-            agree(*icp_to_planes_beside_theirs(pair, None))
+            agree(*point_to_plane_icp_of_both(pair, None))
 
 
-def test_icp_to_planes_of_a_body_of_revolution(scans: Path, objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """The lid, but for its turn about its own axis, from which planes do not hold it.
+def test_point_to_plane_icp_of_the_lid(scans: Path, objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """The lid, except for its rotation about its axis, which planes do not constrain.
 
-    It begins near its place: with the centroids aligned it lies amid the pot, and the first step turns it by far more
-    than a step to planes is right for. Ours reads such a step as a rotation vector, theirs as three angles.
+    It starts near the true pose: with the centroids aligned it is in the middle of the pot, and the rotation of the
+    first step is far outside the range in which a point-to-plane step is linear. Ours interprets such a step as a
+    rotation vector, theirs as three angles.
     """
     entry = next(e for e in json.loads((scans / "pairs.json").read_text()) if e["name"] == LID)
     truth = np.array(entry["T_target_source"])
     lid = objects[LID][0]
-    middle = transform(truth, lid).mean(axis=0)
+    centre = transform(truth, lid).mean(axis=0)
     spread, axes = np.linalg.eigh(np.cov(lid.T))
     axis = axes[:, 2 if spread[2] - spread[1] > spread[1] - spread[0] else 0]
-    for turn in np.radians(3) * np.eye(3):
-        rotation = rotation_from_vector(turn)
-        found, theirs = icp_to_planes_beside_theirs(objects[LID], pose(rotation, middle - rotation @ middle) @ truth)
+    for vector in np.radians(3) * np.eye(3):
+        rotation = rotation_from_vector(vector)
+        found, theirs = point_to_plane_icp_of_both(objects[LID], pose(rotation, centre - rotation @ centre) @ truth)
         assert rmsd(found.transformation, theirs, found.source) < 0.1 * found.voxel
         tilt = np.cross(found.transformation[:3, :3] @ axis, theirs[:3, :3] @ axis)
         assert np.degrees(np.linalg.norm(tilt)) < 0.05
 
 
 def test_fpfh(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """To rounding, but for angles at the edge of a bin. Of the pot all neighbours are taken: on its regular mesh it is
-    open which of many points at one distance are the nearest hundred."""
+    """Equal up to rounding, except for angles at the edge of a bin. Of the pot all neighbours are used: on its regular
+    mesh many points are at the same distance, and the nearest hundred are not determined."""
     parameters = open3d.geometry.KDTreeSearchParamHybrid
     for name, (source, target) in objects.items():
         most = 1000 if name == LID else 100
@@ -134,22 +135,23 @@ def test_fpfh(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
         assert np.isclose(ours, np.asarray(theirs.data).T, atol=1e-6).all(axis=1).mean() > 0.999
 
 
-def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """Open3D's lengths are in units of the farther cloud's farthest point, and its mu stops at a distance, not at its
-    square: told so, both minimise the same from the same start. Ours takes the closed form for each weighted step,
-    theirs a linear one, so both are given steps enough to rest, and theirs may rest in a higher minimum: on one pair of
-    the bunny, and on the lid, a body of revolution, most of whose matches are wrong, so that there are many minima."""
+def test_fgr_on_the_same_correspondences(objects: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
+    """Open3D's lengths are in units of the largest distance of a point to its centroid, and its mu ends at a distance,
+    not at its square: with parameters converted accordingly, both minimise the same cost from the same start. Ours
+    takes the closed form for each weighted step, theirs a linear one, so that both have enough steps to converge, and
+    theirs may converge to a higher minimum: on one pair of the bunny, and on the lid, a solid of revolution, most of
+    whose correspondences are outliers, so that there are many minima."""
     registration = open3d.pipelines.registration
     higher = 0
     for source, target in objects.values():
         voxel = voxel_of((source, target))
         run = BaselineRun(source, target, voxel, None, 2, None)
-        matches = feature_matches(run, 5.0)
+        matches = match_fpfh(run, 5.0)
         unit = max(
             float(np.linalg.norm(cloud - cloud.mean(axis=0), axis=1).max()) for cloud in (run.source, run.target)
         )
         x, y = run.source[matches[:, 0]], run.target[matches[:, 1]]
-        align_matches(run, x, y, unit, FgrSettings(max_distance=4.0, max_iterations=400))
+        minimise_geman_mcclure(run, x, y, unit, FgrSettings(max_distance=4.0, max_iterations=400))
         found = run.outcome()
         theirs = registration.registration_fgr_based_on_correspondence(
             cloud_of(found.source),
@@ -165,7 +167,7 @@ def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray
             ),
         ).transformation
         x, y = found.source[matches[:, 0]], found.target[matches[:, 1]]
-        costs = [geman_mcclure(motion, x, y, 4 * voxel) for motion in (found.transformation, theirs)]
+        costs = [geman_mcclure(estimate, x, y, 4 * voxel) for estimate in (found.transformation, theirs)]
         assert costs[0] <= 1.001 * costs[1]
         if costs[1] > 1.02 * costs[0]:
             higher += 1
@@ -174,6 +176,6 @@ def test_fgr_on_the_same_matches(objects: dict[str, tuple[np.ndarray, np.ndarray
     assert higher <= 2
 
 
-def geman_mcclure(motion: np.ndarray, x: np.ndarray, y: np.ndarray, distance: float) -> float:
-    squared = ((transform(motion, x) - y) ** 2).sum(axis=1)
+def geman_mcclure(transformation: np.ndarray, x: np.ndarray, y: np.ndarray, distance: float) -> float:
+    squared = ((transform(transformation, x) - y) ** 2).sum(axis=1)
     return float((squared * distance**2 / (squared + distance**2)).sum())

@@ -1,4 +1,4 @@
-"""CPD beside pycpd: the same input, the same start, the same parameters."""
+"""CPD against pycpd: the same input, initial transform and parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import graphreg
 from graphreg.baselines.cpd import CpdSettings, register_cpd
-from graphreg.baselines.mixtures import unit_of
+from graphreg.baselines.mixtures import joint_spread
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose
 
@@ -20,7 +20,7 @@ ITERATIONS = 50
 
 
 class WithoutScale(pycpd.RigidRegistration):  # type: ignore[name-defined, misc]
-    """pycpd always fits a scale as well. Here it is held at 1, with the shift and the variance that belong to it."""
+    """pycpd always estimates a scale. Here it is 1, with the translation and the variance that follow from that."""
 
     def update_transform(self) -> None:
         super().update_transform()
@@ -43,8 +43,8 @@ def test_cpd(scans: Path) -> None:
         settings = CpdSettings(voxel=voxel, max_iterations=ITERATIONS, tolerance=0.0)
         found = register_cpd(source, target, settings)
         centroids = found.source.mean(axis=0), found.target.mean(axis=0)
-        # The uniform class has a density, so that the unit matters: ours is the clouds' spread (normalize=1).
-        unit = unit_of(found.source, found.target)
+        # The uniform class has a density, so that the unit matters: ours is the spread of the clouds (normalize=1).
+        unit = joint_spread(found.source, found.target)
         theirs = WithoutScale(
             X=(found.target - centroids[1]) / unit,
             Y=(found.source - centroids[0]) / unit,
@@ -53,6 +53,6 @@ def test_cpd(scans: Path) -> None:
         )
         theirs.register()
         rotation = theirs.R.T
-        motion = pose(rotation, unit * np.ravel(theirs.t) + centroids[1] - rotation @ centroids[0])
-        assert angular_error(found.transformation, motion) < 0.05
-        assert rmsd(found.transformation, motion, found.source) < 0.1 * voxel
+        expected = pose(rotation, unit * np.ravel(theirs.t) + centroids[1] - rotation @ centroids[0])
+        assert angular_error(found.transformation, expected) < 0.05
+        assert rmsd(found.transformation, expected, found.source) < 0.1 * voxel

@@ -1,4 +1,4 @@
-"""The X84 rule on the bunny as the paper's authors spoilt it."""
+"""The X84 rule on the bunny with outliers, as in the paper's own files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphreg.datasets import synthetic
 
 @pytest.mark.parametrize("scan", ["bun000", "bun045"])
 @pytest.mark.parametrize("ratio", [0.1, 0.5])
-def test_outliers_of_the_authors_are_found(scans: Path, scan: str, ratio: float) -> None:
+def test_the_outliers_of_the_papers_files_are_detected(scans: Path, scan: str, ratio: float) -> None:
     points = graphreg.read(scans / "graphreg_repo" / f"{scan}_outlier_{ratio}.ply")
     outlier = np.arange(len(points)) >= round(len(points) / (1 + ratio))
     kept = graphreg.inliers(points)
@@ -22,9 +22,9 @@ def test_outliers_of_the_authors_are_found(scans: Path, scan: str, ratio: float)
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.3, 0.5])
-def test_the_papers_claim_for_gaussian_outliers(scans: Path, ratio: float) -> None:
+def test_gaussian_outliers_are_removed_as_the_paper_reports(scans: Path, ratio: float) -> None:
     points = graphreg.read(scans / "stanford_bunny" / "bun000.ply")
-    spoilt, outlier = synthetic.add_outliers(points, ratio, "gaussian", seed=3)
+    corrupted, outlier = synthetic.add_outliers(points, ratio, "gaussian", seed=3)
     for alpha in (5.2, 8.0):
-        kept = graphreg.inliers(spoilt, alpha)
+        kept = graphreg.inliers(corrupted, alpha)
         assert outlier[kept].mean() < 0.001

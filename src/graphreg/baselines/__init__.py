@@ -3,9 +3,9 @@
 In the order in which data flows:
 
 baseline_run
-    The base of all settings, and the run of a method: downsampled clouds, current estimate, history, timings.
+    The base of all settings, and the state of a run: downsampled clouds, current estimate, history, timings.
 fpfh_correspondences
-    Correspondences between points with similar FPFH, for the global methods.
+    Putative correspondences between points with similar FPFH, for FGR and TEASER++.
 closest_points, alignment
     The loop of ICP: closest-point correspondences, and the transform that aligns them.
 mixtures

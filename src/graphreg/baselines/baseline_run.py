@@ -1,4 +1,4 @@
-"""What all methods of the comparison share: thinned clouds about a common origin, a start, and a history."""
+"""What all baselines share: the voxel setting, and the state of a run from downsampled clouds to its outcome."""
 
 from __future__ import annotations
 
@@ -14,26 +14,56 @@ from graphreg.method_interface import Callback, Iteration, MethodSettings, Outco
 from graphreg.poses import nearest_rotation, pose, transform
 from graphreg.voxels import voxel_downsample
 
+VOXELS = 200
+"""Voxels along the longest extent of the clouds, where no voxel size is set (chosen)."""
+
 
 @dataclass(frozen=True)
 class BaselineSettings(MethodSettings):
-    """The setting that every method has.
+    """The setting that all baselines share.
 
-    voxel  side of the cells that both clouds are thinned with, in the unit of the data; by default a two-hundredth of
-           the longer cloud (CPD and ECM: a hundredth). 0: all points take part
+    Parameters
+    ----------
+    voxel : float, optional
+        Voxel size that both clouds are downsampled with, in the unit of the data; 0: no downsampling. By default 1/200
+        of the longest extent of the clouds (CPD and ECM: 1/100).
     """
 
     voxel: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.voxel is not None:
+            self._require("a length from 0 on", lambda value: 0 <= value < np.inf, "voxel")
+
 
 class BaselineRun:
-    """A registration under way.
+    """A registration in progress: downsampled clouds, current estimate, history and timings.
 
-    source, target  (N, 3), (M, 3): thinned out, the source moved to where it starts, both relative to the target's
-                    centroid
-    voxel           the spacing of both
-    threads         how many may be used
-    motion          where the source stands now, in the frame of `source` and `target`
+    Parameters
+    ----------
+    source, target : (N, 3) and (M, 3) ndarray
+        The clouds, in the caller's frames.
+    voxel : float or None
+        As in `BaselineSettings`.
+    init : (4, 4) ndarray or None
+        Initial transform; None: the translation that aligns the centroids.
+    threads : int
+        Number of threads.
+    callback : callable or None
+        Called with each recorded iteration.
+    voxels : int, default 200
+        Voxels along the longest extent of the clouds, where `voxel` is None.
+
+    Attributes
+    ----------
+    source, target : (N, 3) and (M, 3) ndarray
+        The downsampled clouds in the frame of the run: the source after the initial transform, and the origin at the
+        target's centroid.
+    estimate : (4, 4) ndarray
+        The current transform from `source` to `target`; the identity at first.
+    voxel : float
+        The voxel size; without downsampling the median distance between nearest neighbours.
+    threads : int
     """
 
     def __init__(
@@ -44,66 +74,80 @@ class BaselineRun:
         init: Floats | None,
         threads: int,
         callback: Callback | None,
-        cells: int = 200,
+        voxels: int = VOXELS,
     ) -> None:
-        """Starts at `init`, or where it is None with the centroids aligned.
-
-        cells  where `voxel` is None, so many of them make up the longer cloud
-        """
         self._began = time.perf_counter()
-        longest = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
-        if not longest > 0:
+        extent = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
+        if not extent > 0:
             raise InputError("source, target: all points coincide")
-        self.voxel = longest / cells if voxel is None else voxel
+        self.voxel = extent / voxels if voxel is None else voxel
         if self.voxel == 0:
-            # Where most points are there twice, nothing is known of their spacing.
-            self.voxel = max(_spacing(cloud, threads) for cloud in (source, target)) or longest / cells
+            # Where most points are duplicates, the median spacing is zero and says nothing.
+            self.voxel = max(_median_spacing(cloud, threads) for cloud in (source, target)) or extent / voxels
         else:
             source, target = (voxel_downsample(cloud, self.voxel, threads) for cloud in (source, target))
-        self._thin = source, target
-        self._origin = self._thin[1].mean(axis=0)
-        self._start = pose(np.eye(3), self._origin - self._thin[0].mean(axis=0)) if init is None else init
+        self._downsampled = source, target
+        self._origin = target.mean(axis=0)
+        self._init = pose(np.eye(3), self._origin - source.mean(axis=0)) if init is None else init
         self._callback = callback
         self._history: list[Iteration] = []
-        self._prepared = self._described = time.perf_counter()
+        self._preprocessed = self._described = time.perf_counter()
         self.threads = threads
-        self.source = np.ascontiguousarray(transform(self._start, self._thin[0]) - self._origin)
-        self.target = np.ascontiguousarray(self._thin[1] - self._origin)
-        self.motion = np.eye(4)
+        self.source = np.ascontiguousarray(transform(self._init, source) - self._origin)
+        self.target = np.ascontiguousarray(target - self._origin)
+        self.estimate = np.eye(4)
 
-    def described(self) -> None:
-        """Features are made; from now on it registers."""
+    def finish_features(self) -> None:
+        """Mark the end of feature computation: time from here on is booked as registration."""
         self._described = time.perf_counter()
 
-    def step(self, motion: Floats, energy: float) -> bool:
-        """Move the source there, put it into the history and tell the caller, who may answer that it is enough."""
-        self.motion = motion
-        now = Iteration(len(self._history) + 1, self._in_users_frame(motion), float(energy))
-        self._history.append(now)
-        return self._callback is not None and bool(self._callback(now))
+    def record(self, estimate: Floats, energy: float) -> bool:
+        """Record an iteration: store the estimate, append it to the history and call the callback.
+
+        Parameters
+        ----------
+        estimate : (4, 4) ndarray
+            The transform from `source` to `target` after this iteration.
+        energy : float
+            The objective of the method.
+
+        Returns
+        -------
+        bool
+            Whether the callback asks to stop.
+        """
+        self.estimate = estimate
+        iteration = Iteration(len(self._history) + 1, self._in_input_frame(estimate), float(energy))
+        self._history.append(iteration)
+        return self._callback is not None and bool(self._callback(iteration))
 
     def outcome(self) -> Outcome:
-        """What was found: where the source stands now."""
+        """Return the outcome with the current estimate, in the caller's frames.
+
+        Returns
+        -------
+        Outcome
+        """
         ended = time.perf_counter()
         return Outcome(
-            transformation=self._in_users_frame(self.motion),
+            transformation=self._in_input_frame(self.estimate),
             history=tuple(self._history),
             timings={
-                "thin": self._prepared - self._began,
-                "describe": self._described - self._prepared,
+                "thin": self._preprocessed - self._began,
+                "describe": self._described - self._preprocessed,
                 "register": ended - self._described,
             },
             voxel=self.voxel,
-            source=self._thin[0],
-            target=self._thin[1],
+            source=self._downsampled[0],
+            target=self._downsampled[1],
         )
 
-    def _in_users_frame(self, motion: Floats) -> Floats:
-        rotation = nearest_rotation(motion[:3, :3])
-        return pose(rotation, self._origin + motion[:3, 3] - rotation @ self._origin) @ self._start
+    def _in_input_frame(self, estimate: Floats) -> Floats:
+        rotation = nearest_rotation(estimate[:3, :3])
+        return pose(rotation, self._origin + estimate[:3, 3] - rotation @ self._origin) @ self._init
 
 
-def _spacing(points: Floats, threads: int) -> float:
-    """The median distance of a point to the nearest other one."""
+def _median_spacing(points: Floats, threads: int) -> float:
+    """Median distance between nearest neighbours."""
     _, squared = _core.Tree(points, threads).nearest(points, 2, threads)
     return float(np.sqrt(np.median(squared[:, 1])))

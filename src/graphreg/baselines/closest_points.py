@@ -1,4 +1,4 @@
-"""Iterated closest points: pair every source point with the nearest target point, move, and again."""
+"""The loop of ICP: closest-point correspondences, alignment, and again until convergence."""
 
 from __future__ import annotations
 
@@ -9,82 +9,134 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.baselines.alignment import fit_partners, step_to_planes
+from graphreg.baselines.alignment import align_point_to_plane, align_point_to_point
 from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.clouds import Floats
 from graphreg.poses import transform
 
+MIN_CORRESPONDENCES = 3
+"""Fewer correspondences do not determine a rigid transform (derived)."""
+
 
 @dataclass(frozen=True)
-class Pairs:
-    """Source points where they stand, the target points that are nearest to them, and which of these pairs count.
+class ClosestPointPairs:
+    """Each source point with its nearest target point.
 
-    points   (N, 3): the moved source
-    partner  (N,): index of the nearest target point
-    squared  (N,): squared distance to it
-    rows     (K,): the pairs that count
+    Attributes
+    ----------
+    points : (N, 3) ndarray
+        The source points, transformed by the current estimate.
+    nearest : (N,) ndarray of int32
+        Index of the nearest target point.
+    squared : (N,) ndarray
+        Squared distance to it.
+    rows : (K,) ndarray of int64
+        The correspondences that are used.
     """
 
     points: Floats
-    partner: NDArray[np.int32]
+    nearest: NDArray[np.int32]
     squared: Floats
     rows: NDArray[np.int64]
 
 
-Choice = Callable[[Floats], NDArray[np.int64]]
-"""Which pairs count, given their squared distances."""
+Rejection = Callable[[Floats], NDArray[np.int64]]
+"""From the squared distances of all correspondences to the rows of those that are used."""
+
+Objective = Callable[[ClosestPointPairs], tuple[float, Floats]]
+"""From correspondences to the value of the objective and the transform that lowers it."""
 
 
-def within(distance: float | None) -> Choice:
-    """Pairs that are not farther apart than this; None: all."""
+def within_distance(distance: float | None) -> Rejection:
+    """Use correspondences up to a distance.
 
-    def choose(squared: Floats) -> NDArray[np.int64]:
+    Parameters
+    ----------
+    distance : float or None
+        None: use all.
+
+    Returns
+    -------
+    Rejection
+    """
+
+    def select(squared: Floats) -> NDArray[np.int64]:
         if distance is None:
             return np.arange(len(squared))
         return np.flatnonzero(squared <= distance**2)
 
-    return choose
+    return select
 
 
-def nearest_share(share: float) -> Choice:
-    """This share of the pairs, those that are closest together."""
+def closest_share(share: float) -> Rejection:
+    """Use a share of the correspondences, those with the smallest distances.
 
-    def choose(squared: Floats) -> NDArray[np.int64]:
+    Parameters
+    ----------
+    share : float
+        Above 0, up to 1.
+
+    Returns
+    -------
+    Rejection
+    """
+
+    def select(squared: Floats) -> NDArray[np.int64]:
         count = max(1, round(share * len(squared)))
         return np.arange(len(squared)) if count == len(squared) else np.argpartition(squared, count - 1)[:count]
 
-    return choose
+    return select
 
 
-Objective = Callable[[Pairs], tuple[float, Floats]]
-"""What is minimised, as it is for these pairs, and the motion that lowers it."""
+def point_to_point(run: BaselineRun) -> Objective:
+    """Return the mean squared distance of corresponding points as an objective.
+
+    Parameters
+    ----------
+    run : BaselineRun
+
+    Returns
+    -------
+    Objective
+    """
+
+    def evaluate(pairs: ClosestPointPairs) -> tuple[float, Floats]:
+        step = align_point_to_point(pairs.points, run.target, pairs.nearest, pairs.rows, None, run.threads)
+        return float(pairs.squared[pairs.rows].mean()), step
+
+    return evaluate
 
 
-def point_distance(run: BaselineRun) -> Objective:
-    """The mean squared distance of the pairs."""
+def point_to_plane(run: BaselineRun, normals: Floats) -> Objective:
+    """Return the mean squared distance to the planes of corresponding points as an objective.
 
-    def look(pairs: Pairs) -> tuple[float, Floats]:
-        motion = fit_partners(pairs.points, run.target, pairs.partner, pairs.rows, None, run.threads)
-        return float(pairs.squared[pairs.rows].mean()), motion
+    Parameters
+    ----------
+    run : BaselineRun
+    normals : (M, 3) ndarray
+        Of the target.
 
-    return look
+    Returns
+    -------
+    Objective
+    """
 
+    def evaluate(pairs: ClosestPointPairs) -> tuple[float, Floats]:
+        return align_point_to_plane(pairs.points, run.target, normals, pairs.nearest, pairs.rows, run.threads)
 
-def plane_distance(run: BaselineRun, normals: Floats) -> Objective:
-    """The mean squared distance of a point to its partner's plane."""
-
-    def look(pairs: Pairs) -> tuple[float, Floats]:
-        return step_to_planes(pairs.points, run.target, normals, pairs.partner, pairs.rows, run.threads)
-
-    return look
+    return evaluate
 
 
 class ClosestPoints:
-    """Finds the nearest target points for a run.
+    """Nearest-neighbour search for a source that moves.
 
-    As long as a point is closer to its partner than the second-nearest target point was, less the way that the point
-    has moved since, its partner cannot be another one. Only the others are searched for again: few, once the steps are
-    small (after M. Greenspan, G. Godin: A nearest neighbor method for efficient ICP. 3DIM 2001).
+    As long as a point is closer to its correspondence than the second-nearest target point was, less the distance that
+    the point has moved since, its nearest neighbour is the same. Only the other points are searched for again: few, as
+    soon as steps are small (after M. Greenspan, G. Godin: A nearest neighbor method for efficient ICP. 3DIM 2001).
+
+    Parameters
+    ----------
+    run : BaselineRun
     """
 
     def __init__(self, run: BaselineRun) -> None:
@@ -95,46 +147,73 @@ class ClosestPoints:
         self._second = np.zeros(count)
         self._nearest = np.full((count, 2), -1, np.int32)
 
-    def pairs(self, motion: Floats, choose: Choice) -> Pairs:
-        points = np.ascontiguousarray(transform(motion, self._run.source))
+    def pairs(self, estimate: Floats, select: Rejection) -> ClosestPointPairs:
+        """Find the nearest target point of each source point.
+
+        Parameters
+        ----------
+        estimate : (4, 4) ndarray
+            The current transform from source to target.
+        select : Rejection
+
+        Returns
+        -------
+        ClosestPointPairs
+        """
+        points = np.ascontiguousarray(transform(estimate, self._run.source))
         squared = self._tree.update_nearest(points, self._searched_at, self._second, self._nearest, self._run.threads)
-        return Pairs(points, self._nearest[:, 0].copy(), squared, choose(squared))
+        return ClosestPointPairs(points, self._nearest[:, 0].copy(), squared, select(squared))
 
 
-# Fewer pairs than this leave the motion open.
-LEAST_PAIRS = 3
-
-
-def iterate(
+def iterate_closest_points(
     run: BaselineRun,
     closest: ClosestPoints,
     objective: Objective,
-    choose: Choice,
+    select: Rejection,
     max_iterations: int,
     tolerance: float,
     start: Floats,
     scale: float = 1.0,
 ) -> tuple[float, bool]:
-    """Pair and move in turns. Returns the objective where it ended, and whether the caller told it to stop.
+    """Alternate between correspondences and alignment, and record each iteration in the run.
 
-    tolerance  it ends where neither the root of the objective nor the number of pairs changes by more than this share
-    scale      the history holds the objective times this
+    Parameters
+    ----------
+    run : BaselineRun
+    closest : ClosestPoints
+    objective : Objective
+    select : Rejection
+    max_iterations : int
+    tolerance : float
+        Converged where neither the square root of the objective nor the number of correspondences changes by more than
+        this share.
+    start : (4, 4) ndarray
+        Initial estimate.
+    scale : float, default 1
+        The history has the objective times this factor.
+
+    Returns
+    -------
+    objective : float
+        At the end; infinite where there are fewer than `MIN_CORRESPONDENCES` at the start.
+    stopped : bool
+        Whether the callback has stopped the run.
     """
-    motion = start
-    pairs = closest.pairs(motion, choose)
-    if len(pairs.rows) < LEAST_PAIRS:
+    estimate = start
+    pairs = closest.pairs(estimate, select)
+    if len(pairs.rows) < MIN_CORRESPONDENCES:
         return float("inf"), False
     value, step = objective(pairs)
     for _ in range(max_iterations):
-        motion = step @ motion
-        before, count = value, len(pairs.rows)
-        pairs = closest.pairs(motion, choose)
-        if len(pairs.rows) < LEAST_PAIRS:
+        estimate = step @ estimate
+        previous, count = value, len(pairs.rows)
+        pairs = closest.pairs(estimate, select)
+        if len(pairs.rows) < MIN_CORRESPONDENCES:
             break
         value, step = objective(pairs)
-        if run.step(motion, scale * value):
+        if run.record(estimate, scale * value):
             return value, True
-        steady = abs(len(pairs.rows) - count) <= tolerance * count
-        if steady and abs(np.sqrt(before) - np.sqrt(value)) <= tolerance * np.sqrt(before):
+        same_count = abs(len(pairs.rows) - count) <= tolerance * count
+        if same_count and abs(np.sqrt(previous) - np.sqrt(value)) <= tolerance * np.sqrt(previous):
             break
     return value, False

@@ -1,13 +1,13 @@
-"""CPD: coherent point drift, rigid, without scale.
+"""CPD, coherent point drift: rigid, without scale.
 
 A. Myronenko, X. Song: Point set registration: coherent point drift. IEEE TPAMI 32(12), 2010.
 
-The source points are the centres of a mixture of N Gaussians with one variance, the target points are drawn from it, or
-with probability w from a uniform distribution. Minimised is the negative log-likelihood
+The source points x_i are the centres of a mixture of N Gaussians with one variance s^2. The M target points y_j are
+samples of it, or with probability w of a uniform distribution. The negative log-likelihood
 
     -sum_j log( sum_i exp(-|y_j - T x_i|^2 / (2 s^2)) + c ) + 3/2 M log(s^2),    c = (2 pi s^2)^(3/2) w/(1-w) N/M
 
-over T and s^2 by expectation maximisation, which can only lower it.
+is minimised over T and s^2 by expectation maximisation, which cannot raise it.
 """
 
 from __future__ import annotations
@@ -18,29 +18,37 @@ import numpy as np
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.mixtures import (
-    CELLS,
+    MIXTURE_VOXELS,
     Responsibilities,
-    back_to_lengths,
+    expectation_step,
     in_spatial_order,
+    joint_spread,
     mean_squared_distance,
-    responsibilities,
-    unit_of,
+    rescale_translation,
 )
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import fit_rigid_transform, transform
 
-# Where all pairs coincide the variance would vanish. So far down, single precision tells no two points apart.
-SMALLEST_VARIANCE = 1e-12
+MIN_VARIANCE = 1e-12
+"""Lower bound of the variance, in squared spreads of the clouds (derived).
+
+Where all pairs coincide the variance would vanish; below this bound single precision does not resolve distances.
+"""
 
 
 @dataclass(frozen=True)
 class CpdSettings(BaselineSettings):
-    """Settings of CPD, the values being those of the paper's comparison.
+    """Settings of CPD, with the values of the paper's comparison.
 
-    outliers        w: the share of outliers that is expected
-    max_iterations  max_it
-    tolerance       tol: it ends where the objective changes by no more than this share
+    Parameters
+    ----------
+    outliers : float, default 0.5
+        w: expected share of outliers, between 0 and 1.
+    max_iterations : int, default 100
+        max_it.
+    tolerance : float, default 1e-8
+        tol: converged where the objective does not change by more than this share.
     """
 
     outliers: float = 0.5
@@ -48,6 +56,7 @@ class CpdSettings(BaselineSettings):
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         self._require("a share between 0 and 1", lambda value: 0 < value < 1, "outliers")
@@ -62,30 +71,56 @@ def register_cpd(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Nothing is drawn at random: the seed changes nothing. Lengths are in units of the clouds' spread (normalize)."""
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback, CELLS)
-    unit = unit_of(run.source, run.target)
+    """Register by rigid coherent point drift (Myronenko, Song 2010).
+
+    Lengths are in units of the spread of the clouds (`normalize` of the paper's comparison). The energy in the history
+    is the negative log-likelihood.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="cpd", outliers=0.3)
+    >>> result.success
+    True
+    """
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, MIXTURE_VOXELS)
+    unit = joint_spread(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
     odds = settings.outliers / (1 - settings.outliers) * len(x) / len(y)
     variance = mean_squared_distance(x, y) / 3
-    run.described()
+    run.finish_features()
 
-    def expect(motion: Floats, variance: float) -> tuple[Responsibilities, float]:
-        outliers = (2 * np.pi * variance) ** 1.5 * odds
-        found = responsibilities(transform(motion, x), y, float(np.sqrt(variance)), outliers, threads)
-        return found, float(1.5 * len(y) * np.log(variance) - found.evidence)
+    def expectation(estimate: Floats, variance: float) -> tuple[Responsibilities, float]:
+        """E-step: responsibilities and the negative log-likelihood."""
+        uniform = (2 * np.pi * variance) ** 1.5 * odds
+        found = expectation_step(transform(estimate, x), y, float(np.sqrt(variance)), uniform, threads)
+        return found, float(1.5 * len(y) * np.log(variance) - found.log_likelihood)
 
-    motion = np.eye(4)
-    shares, objective = expect(motion, variance)
+    def maximisation(posterior: Responsibilities) -> tuple[Floats, float]:
+        """M-step: transform and variance."""
+        estimate = fit_rigid_transform(x, posterior.means, posterior.component_sums)
+        return estimate, max(float(np.trace(posterior.scatter(transform(estimate, x), y))) / 3, MIN_VARIANCE)
+
+    posterior, objective = expectation(np.eye(4), variance)
     for _ in range(settings.max_iterations):
-        if not shares.of_components.any():
+        if not posterior.component_sums.any():
             break
-        motion = fit_rigid_transform(x, shares.means, shares.of_components)
-        variance = max(float(np.trace(shares.scatter(transform(motion, x), y))) / 3, SMALLEST_VARIANCE)
-        before = objective
-        shares, objective = expect(motion, variance)
-        if run.step(back_to_lengths(motion, unit), objective):
+        estimate, variance = maximisation(posterior)
+        previous = objective
+        posterior, objective = expectation(estimate, variance)
+        if run.record(rescale_translation(estimate, unit), objective):
             break
-        if abs(before - objective) <= settings.tolerance * abs(before):
+        if abs(previous - objective) <= settings.tolerance * abs(previous):
             break
     return run.outcome()

@@ -3,14 +3,14 @@
 R. Horaud, F. Forbes, M. Yguel, G. Dewaele, J. Zhang: Rigid and articulated point registration with expectation
 conditional maximization. IEEE TPAMI 33(3), 2011.
 
-The source points are the centres of a mixture of Gaussians that share a full covariance S; what no Gaussian explains
-goes to a uniform class. Minimised over T and S is the expected negative log-likelihood
+The source points x_i are the centres of a mixture of Gaussians that share a full covariance S; a uniform class accounts
+for outliers. The expected negative log-likelihood
 
     1/2 sum_ij p_ij ( |y_j - T x_i|_S^2 + log det S ),    |v|_S^2 = v^T S^-1 v
 
-in three conditional steps: the p_ij, then T for fixed S, then S for fixed T. The paper finds the rotation by a
-semidefinite relaxation; here it is found by Gauss-Newton steps from where it is and from the solution for S = I, and
-the better one is taken.
+is minimised in three conditional steps: the p_ij, then T for fixed S, then S for fixed T. Deviation from the paper: it
+finds the rotation by a semidefinite relaxation; here Gauss-Newton descends from the current rotation and from the
+solution for S = I, and the better result is taken.
 """
 
 from __future__ import annotations
@@ -22,34 +22,57 @@ import numpy as np
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.mixtures import (
-    CELLS,
+    MIXTURE_VOXELS,
     Responsibilities,
-    back_to_lengths,
+    expectation_step,
     in_spatial_order,
+    joint_spread,
     mean_squared_distance,
-    responsibilities,
-    unit_of,
+    rescale_translation,
 )
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import fit_rigid_transform, pose, rotation_from_vector, transform
 
-# Added to the covariance, as in the paper, so that it cannot become singular; in units of the clouds' spread, squared.
-SMALLEST_VARIANCE = 1e-8
-# How rotation vectors act: e_k x v = GENERATORS[k] v.
+
+@dataclass(frozen=True)
+class EcmConstants:
+    """Constants of ECM that are not settings.
+
+    Attributes
+    ----------
+    regularisation : float
+        Added to the diagonal of the covariance so that it cannot become singular, as in the paper; in squared spreads
+        of the clouds (chosen).
+    max_rotation_steps : int
+        Gauss-Newton steps for one rotation, at most (chosen).
+    min_rotation : float
+        A rotation has converged where a step is smaller than this, in radians (chosen: rounding).
+    """
+
+    regularisation: float = 1e-8
+    max_rotation_steps: int = 50
+    min_rotation: float = 1e-12
+
+
+CONSTANTS = EcmConstants()
+
 GENERATORS = np.cross(np.eye(3)[:, None], np.eye(3)[None]).transpose(0, 2, 1)
-# A rotation is found when a step turns by less than this, in radians.
-STILL = 1e-12
+"""Generators of rotations: e_k x v = GENERATORS[k] v."""
 
 
 @dataclass(frozen=True)
 class EcmSettings(BaselineSettings):
     """Settings of ECM.
 
-    max_iterations  maxNumIter of the paper's comparison
-    radius          r: a data point farther than this from all components counts as an outlier rather, as a multiple of
-                    the voxel
-    tolerance       it ends where no point moves by more than this share of the clouds' spread
+    Parameters
+    ----------
+    max_iterations : int, default 100
+        maxNumIter of the paper's comparison.
+    radius : float, default 3
+        r: a data point farther than this from all components is more likely an outlier; in voxels.
+    tolerance : float, default 1e-7
+        Converged where no point moves by more than this share of the spread of the clouds.
     """
 
     max_iterations: int = 100
@@ -57,6 +80,7 @@ class EcmSettings(BaselineSettings):
     tolerance: float = 1e-7
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         self._require_positive("radius")
@@ -71,83 +95,121 @@ def register_ecm(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Nothing is drawn at random: the seed changes nothing.
+    """Register by expectation conditional maximisation (Horaud et al. 2011).
 
     The energy in the history is the negative log-likelihood of the data, up to a constant.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="ecm", max_iterations=50)
+    >>> result.success
+    True
     """
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback, CELLS)
-    unit = unit_of(run.source, run.target)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, MIXTURE_VOXELS)
+    unit = joint_spread(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
-    # The uniform class, relative to a component: its density is that of one point in a ball of the radius.
+    # Density of the uniform class relative to a component: that of one point in a ball of the radius.
     uniform = 1.5 * np.sqrt(2 * np.pi) / (settings.radius * run.voxel / unit) ** 3
-    run.described()
+    run.finish_features()
 
-    def expect(motion: Floats, covariance: Floats) -> tuple[Responsibilities, float]:
-        # In coordinates where the covariance is the identity, distances are those of |v|_S.
-        straight = np.linalg.inv(np.linalg.cholesky(covariance)).T
+    def expectation(estimate: Floats, covariance: Floats) -> tuple[Responsibilities, float]:
+        """E-step: responsibilities and the negative log-likelihood."""
+        # In whitened coordinates, where the covariance is the identity, Euclidean distances are |v|_S.
+        whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
         volume = float(np.sqrt(np.linalg.det(covariance)))
-        found = responsibilities(transform(motion, x) @ straight, y @ straight, 1.0, uniform * volume, threads)
-        back = Responsibilities(
-            found.of_components, found.of_data, found.means @ np.linalg.inv(straight), found.evidence
+        found = expectation_step(transform(estimate, x) @ whitening, y @ whitening, 1.0, uniform * volume, threads)
+        posterior = Responsibilities(
+            found.component_sums, found.data_sums, found.means @ np.linalg.inv(whitening), found.log_likelihood
         )
-        return back, float(len(y) * np.log(volume) - found.evidence)
+        return posterior, float(len(y) * np.log(volume) - found.log_likelihood)
 
-    motion = np.eye(4)
+    estimate = np.eye(4)
     covariance: Floats = np.eye(3) * mean_squared_distance(x, y) / 3
-    shares, _ = expect(motion, covariance)
+    posterior, _ = expectation(estimate, covariance)
     for _ in range(settings.max_iterations):
-        if not shares.of_components.any():
+        if not posterior.component_sums.any():
             break
-        before = transform(motion, x)
+        previous = transform(estimate, x)
+        # First conditional M-step: T for fixed S.
         metric: Floats = np.asarray(np.linalg.inv(covariance), np.float64)
-        motion = fit_points_in_metric(x, shares.means, shares.of_components, metric, motion[:3, :3])
-        moved = transform(motion, x)
-        covariance = _positive(shares.scatter(moved, y)) + SMALLEST_VARIANCE * np.eye(3)
-        shares, objective = expect(motion, covariance)
-        if run.step(back_to_lengths(motion, unit), objective):
+        estimate = fit_in_metric(x, posterior.means, posterior.component_sums, metric, estimate[:3, :3])
+        # Second conditional M-step: S for fixed T.
+        moved = transform(estimate, x)
+        covariance = _positive_semidefinite(posterior.scatter(moved, y)) + CONSTANTS.regularisation * np.eye(3)
+        posterior, objective = expectation(estimate, covariance)
+        if run.record(rescale_translation(estimate, unit), objective):
             break
-        if np.abs(moved - before).max() <= settings.tolerance:
+        if np.abs(moved - previous).max() <= settings.tolerance:
             break
     return run.outcome()
 
 
-def fit_points_in_metric(source: Floats, target: Floats, weights: Floats, metric: Floats, rotation: Floats) -> Floats:
-    """The motion T that minimises sum_i w_i (y_i - T x_i)^T metric (y_i - T x_i), searched from `rotation`.
+def fit_in_metric(source: Floats, target: Floats, weights: Floats, metric: Floats, rotation: Floats) -> Floats:
+    """Find the rigid T that minimises sum_i w_i (y_i - T x_i)^T M (y_i - T x_i).
 
-    With both clouds centred the sum is  tr(metric (R Q R^T - 2 R C))  and a constant, with the 3x3 matrices
-    Q = sum w x x^T and C = sum w x y^T: its cost does not depend on the number of points.
+    With both clouds centred the sum is tr(M (R Q R^T - 2 R C)) up to a constant, with the 3x3 matrices
+    Q = sum_i w_i x_i x_i^T and C = sum_i w_i x_i y_i^T: the cost of a step does not depend on the number of points.
+
+    Parameters
+    ----------
+    source, target : (N, 3) ndarray
+        Corresponding points x_i and y_i.
+    weights : (N,) ndarray
+        w_i.
+    metric : (3, 3) ndarray
+        M, symmetric and positive definite.
+    rotation : (3, 3) ndarray
+        Where the search starts; it also starts from the solution for M = I.
+
+    Returns
+    -------
+    (4, 4) ndarray
     """
     shares = weights / weights.sum()
-    here, there = shares @ source, shares @ target
-    x, y = source - here, target - there
+    source_mean, target_mean = shares @ source, shares @ target
+    x, y = source - source_mean, target - target_mean
     spread, mixed = (x * shares[:, None]).T @ x, (x * shares[:, None]).T @ y
 
-    def cost(turn: Floats) -> float:
-        return float(np.trace(metric @ (turn @ spread @ turn.T - 2 * turn @ mixed)))
+    def cost(rotation: Floats) -> float:
+        return float(np.trace(metric @ (rotation @ spread @ rotation.T - 2 * rotation @ mixed)))
 
     starts = (rotation, fit_rigid_transform(x, y, weights)[:3, :3])
-    best = min((_descend(cost, turn, spread, mixed, metric) for turn in starts), key=cost)
-    return pose(best, there - best @ here)
+    best = min((_descend(cost, start, spread, mixed, metric) for start in starts), key=cost)
+    return pose(best, target_mean - best @ source_mean)
 
 
-def _descend(cost: Callable[[Floats], float], turn: Floats, spread: Floats, mixed: Floats, metric: Floats) -> Floats:
-    """Gauss-Newton steps on the sphere of rotations, each halved until it does not raise the cost."""
-    for _ in range(50):
-        turned = turn @ spread @ turn.T
-        slope = (turned - turn @ mixed) @ metric
+def _descend(
+    cost: Callable[[Floats], float], rotation: Floats, spread: Floats, mixed: Floats, metric: Floats
+) -> Floats:
+    """Gauss-Newton on SO(3), each step halved until it does not raise the cost."""
+    for _ in range(CONSTANTS.max_rotation_steps):
+        rotated = rotation @ spread @ rotation.T
+        slope = (rotated - rotation @ mixed) @ metric
         gradient = np.array([slope[1, 2] - slope[2, 1], slope[2, 0] - slope[0, 2], slope[0, 1] - slope[1, 0]])
-        bend = np.array([[np.trace(a @ turned @ b.T @ metric) for b in GENERATORS] for a in GENERATORS])
-        step = -np.linalg.lstsq(bend, gradient, rcond=1e-12)[0]
-        now = cost(turn)
-        while np.linalg.norm(step) > STILL and cost(rotation_from_vector(step) @ turn) > now:
+        hessian = np.array([[np.trace(a @ rotated @ b.T @ metric) for b in GENERATORS] for a in GENERATORS])
+        step = -np.linalg.lstsq(hessian, gradient, rcond=1e-12)[0]
+        current = cost(rotation)
+        while np.linalg.norm(step) > CONSTANTS.min_rotation and cost(rotation_from_vector(step) @ rotation) > current:
             step = step / 2
-        if np.linalg.norm(step) <= STILL:
+        if np.linalg.norm(step) <= CONSTANTS.min_rotation:
             break
-        turn = rotation_from_vector(step) @ turn
-    return turn
+        rotation = rotation_from_vector(step) @ rotation
+    return rotation
 
 
-def _positive(matrix: Floats) -> Floats:
-    """The matrix, symmetric and without the negative eigenvalues that rounding can leave."""
+def _positive_semidefinite(matrix: Floats) -> Floats:
+    """The symmetric part, without the negative eigenvalues that rounding can cause."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)

@@ -1,12 +1,13 @@
-"""FGR: fast global registration, one optimisation over matches that never change.
+"""FGR, fast global registration: a robust cost over fixed correspondences.
 
 Q.-Y. Zhou, J. Park, V. Koltun: Fast global registration. ECCV 2016.
 
     minimise over T    sum_(x,y) mu r^2 / (mu + r^2),    r = |y - T x|
 
-over pairs of points that are alike by their FPFH. Geman and McClure's function counts a wrong match for at most mu. mu
-falls from the size of the clouds to the distance of right matches, so that wrong ones lose their say step by step. The
-paper takes linearised steps; here each is the closed form for weighted pairs.
+over FPFH correspondences (x, y). The cost of an outlier correspondence under the Geman-McClure function is at most mu.
+mu decreases from the squared size of the clouds to the squared distance of inliers (graduated non-convexity), so that
+outliers lose their influence gradually. Deviation from the paper: each step is the closed form for weighted
+correspondences, not a linearised one.
 """
 
 from __future__ import annotations
@@ -16,26 +17,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.fpfh_correspondences import feature_matches, in_like_triangles
+from graphreg.baselines.fpfh_correspondences import match_fpfh, tuple_test
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import fit_rigid_transform, transform
 
-# So many are taken for each mu.
-STEPS = 4
+STEPS_PER_MU = 4
+"""Steps for each value of mu (authors' program)."""
 
 
 @dataclass(frozen=True)
 class FgrSettings(BaselineSettings):
-    """Settings of FGR, the values being its authors' where they give them.
+    """Settings of FGR, with the values of its authors where they state them.
 
-    radius          of the FPFH, in voxels
-    max_distance    of right matches, in voxels: mu falls to its square
-    max_iterations  it ends four steps after mu has come down, or here; the authors' program ends after 64, when mu
-                    has seldom come down all the way
-    division        what mu is divided by after each four steps
-    similarity      matches must belong to triangles whose sides agree within this ratio
-    max_triangles   so many of these are enough
+    Parameters
+    ----------
+    radius : float, default 5
+        Radius of FPFH, in voxels.
+    max_distance : float, default 1
+        Largest distance of inlier correspondences, in voxels: mu decreases to its square.
+    max_iterations : int, default 200
+        It ends four steps after mu has reached its last value, or here. The authors' program ends after 64 steps, when
+        mu has seldom reached it.
+    division : float, default 1.4
+        Divisor of mu after every four steps.
+    similarity : float, default 0.95
+        Ratio within which the sides of triangles must agree in the tuple test.
+    max_triangles : int, default 1000
+        Number of triangles that pass the tuple test, after which it ends.
     """
 
     radius: float = 5.0
@@ -46,6 +55,7 @@ class FgrSettings(BaselineSettings):
     max_triangles: int = 1000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations", "max_triangles")
         self._require_positive("radius", "max_distance")
         self._require("a number above 1", lambda value: value > 1, "division")
@@ -61,35 +71,68 @@ def register_fgr(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """The triangles are drawn at random. Matches do not depend on the start; the optimisation begins there."""
+    """Register by fast global registration (Zhou, Park, Koltun 2016).
+
+    Correspondences do not depend on the initial transform; the optimisation starts there. The energy in the history is
+    the cost for the current mu.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the tuple test.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> flipped = pair.source * [1, -1, -1]  # a rotation by 180 degrees about the x axis
+    >>> result = graphreg.register(flipped, pair.target, method="fgr")
+    >>> result.success
+    True
+    """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    matches = feature_matches(run, settings.radius)
+    matches = match_fpfh(run, settings.radius)
     x, y = run.source[matches[:, 0]], run.target[matches[:, 1]]
     if len(matches):
         rng = np.random.default_rng(seed)
-        kept = in_like_triangles(x, y, settings.similarity, settings.max_triangles, rng)
-        x, y = x[kept], y[kept]
-    run.described()
+        passed = tuple_test(x, y, settings.similarity, settings.max_triangles, rng)
+        x, y = x[passed], y[passed]
+    run.finish_features()
     if len(x) >= 3:
-        size = max(float(np.linalg.norm(np.ptp(cloud, axis=0))) for cloud in (run.source, run.target))
-        align_matches(run, x, y, size, settings)
+        diagonal = max(float(np.linalg.norm(np.ptp(cloud, axis=0))) for cloud in (run.source, run.target))
+        minimise_geman_mcclure(run, x, y, diagonal, settings)
     return run.outcome()
 
 
-def align_matches(run: BaselineRun, x: Floats, y: Floats, size: float, settings: FgrSettings) -> None:
-    """The optimisation itself, for pairs (x, y) of clouds of this size."""
-    mu, smallest = size**2, (settings.max_distance * run.voxel) ** 2
-    motion = run.motion
+def minimise_geman_mcclure(run: BaselineRun, x: Floats, y: Floats, diagonal: float, settings: FgrSettings) -> None:
+    """Minimise the Geman-McClure cost of correspondences for decreasing mu, and record each step in the run.
+
+    Parameters
+    ----------
+    run : BaselineRun
+    x, y : (K, 3) ndarray
+        Corresponding points.
+    diagonal : float
+        Size of the clouds: mu starts below its square.
+    settings : FgrSettings
+    """
+    mu, last = diagonal**2, (settings.max_distance * run.voxel) ** 2
+    estimate = run.estimate
     for number in range(settings.max_iterations):
-        if number % STEPS == 0:
-            if mu == smallest:
+        if number % STEPS_PER_MU == 0:
+            if mu == last:
                 break
-            mu = max(mu / settings.division, smallest)
-        moved = transform(motion, x)
+            mu = max(mu / settings.division, last)
+        moved = transform(estimate, x)
         squared = ((y - moved) ** 2).sum(axis=1)
-        # The line process: how far each match is believed.
+        # The line process l = (mu / (mu + r^2))^2.
         weights = (mu / (mu + squared)) ** 2
-        motion = fit_rigid_transform(moved, y, weights) @ motion
-        left = ((y - transform(motion, x)) ** 2).sum(axis=1)
-        if run.step(motion, float((mu * left / (mu + left)).sum())):
+        estimate = fit_rigid_transform(moved, y, weights) @ estimate
+        residuals = ((y - transform(estimate, x)) ** 2).sum(axis=1)
+        if run.record(estimate, float((mu * residuals / (mu + residuals)).sum())):
             break

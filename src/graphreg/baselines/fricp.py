@@ -1,12 +1,13 @@
-"""FRICP: fast and robust ICP, Welsch's function minimised with Anderson acceleration.
+"""FRICP, fast and robust ICP: Welsch's function, minimised with Anderson acceleration.
 
 J. Zhang, Y. Yao, B. Deng: Fast and robust iterative closest point. IEEE TPAMI, 2021.
 
     minimise over T    sum_i 1 - exp(-d_i^2 / (2 nu^2)),    d_i = min_j |T x_i - y_j|
 
-For a fixed nu, weighting each pair with exp(-d^2 / (2 nu^2)) and moving in closed form can only lower the sum. Anderson
-acceleration guesses from the last few such steps where they lead to; a guess that does not lower the sum is dropped.
-nu falls by halves, from the distances at the start to the spacing of the target.
+For a fixed nu, the alignment with weights exp(-d_i^2 / (2 nu^2)) can only lower the objective
+(majorisation-minimisation). Anderson acceleration extrapolates from the last few of these steps; an extrapolation that
+does not lower the objective is discarded. nu is halved repeatedly, from the distances at the start down to the spacing
+of the target.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.baselines.alignment import fit_partners, vector_from_rotation
+from graphreg.baselines.alignment import align_point_to_point, rotation_vector
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.closest_points import ClosestPoints, Pairs, within
+from graphreg.baselines.closest_points import ClosestPointPairs, ClosestPoints, within_distance
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import inverse, pose, rotation_from_vector
@@ -26,14 +27,22 @@ from graphreg.poses import inverse, pose, rotation_from_vector
 
 @dataclass(frozen=True)
 class FricpSettings(BaselineSettings):
-    """Settings of FRICP, the values being its authors'.
+    """Settings of FRICP, with the values of its authors.
 
-    first_scale     the first nu, as a multiple of the median distance at the start
-    last_scale      the last nu, as a multiple of the median distance of a target point to six neighbours
-    decay           what nu is multiplied with in between
-    memory          how many earlier steps Anderson acceleration looks at; 0: plain steps
-    max_iterations  for each nu
-    tolerance       a nu is done where a step moves points by no more than this share of the cloud's size
+    Parameters
+    ----------
+    first_scale : float, default 3
+        The first nu, as a multiple of the median distance at the start.
+    last_scale : float, default 1 / (3 sqrt(3))
+        The last nu, as a multiple of the median distance of a target point to its six nearest neighbours.
+    decay : float, default 0.5
+        Factor between one nu and the next.
+    memory : int, default 5
+        Number of earlier steps that Anderson acceleration uses; 0: no acceleration.
+    max_iterations : int, default 100
+        For each nu.
+    tolerance : float, default 1e-5
+        Converged for a nu where a step moves points by no more than this share of the source's diagonal.
     """
 
     first_scale: float = 3.0
@@ -44,6 +53,7 @@ class FricpSettings(BaselineSettings):
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_count("memory", least=0)
         self._require_positive("first_scale", "last_scale", "decay")
@@ -59,84 +69,127 @@ def register_fricp(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Nothing is drawn at random: the seed changes nothing. The energy in the history falls for each nu."""
+    """Register by fast and robust ICP, point to point (Zhang, Yao, Deng 2021).
+
+    The energy in the history falls monotonically for each nu.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="fricp")
+    >>> result.success
+    True
+    """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
-    everyone = within(None)
-    last = settings.last_scale * _spacing(run.target, threads)
-    nu = max(settings.first_scale * float(np.sqrt(np.median(closest.pairs(run.motion, everyone).squared))), last)
-    size = float(np.linalg.norm(np.ptp(run.source, axis=0)))
-    reach = float(np.sqrt((run.source**2).sum(axis=1).mean()))
+    use_all = within_distance(None)
+    last = settings.last_scale * _neighbour_distance(run.target, threads)
+    nu = max(settings.first_scale * float(np.sqrt(np.median(closest.pairs(run.estimate, use_all).squared))), last)
+    diagonal = float(np.linalg.norm(np.ptp(run.source, axis=0)))
+    radius = float(np.sqrt((run.source**2).sum(axis=1).mean()))
 
     while True:
-        chart = _Chart(run.motion, reach)
-        guess = Anderson(settings.memory)
-        tried = plain = run.motion
-        before = float("inf")
+        coordinates = _LocalCoordinates(run.estimate, radius)
+        acceleration = AndersonAcceleration(settings.memory)
+        candidate = aligned = run.estimate
+        previous = float("inf")
         for _ in range(settings.max_iterations):
-            pairs = closest.pairs(tried, everyone)
+            pairs = closest.pairs(candidate, use_all)
             value = _welsch(pairs, nu)
-            if value > before:
-                tried = plain
-                pairs = closest.pairs(tried, everyone)
+            if value > previous:
+                # The extrapolation raised the objective: continue from the plain step.
+                candidate = aligned
+                pairs = closest.pairs(candidate, use_all)
                 value = _welsch(pairs, nu)
-                guess.forget()
+                acceleration.reset()
             weights = np.exp(-pairs.squared / (2 * nu**2))
             if not weights.any():
                 return run.outcome()
-            plain = fit_partners(pairs.points, run.target, pairs.partner, pairs.rows, weights, threads) @ tried
-            # The plain step is at least as good as where it began: what the history holds can only fall.
-            if run.step(plain, value):
+            step = align_point_to_point(pairs.points, run.target, pairs.nearest, pairs.rows, weights, threads)
+            aligned = step @ candidate
+            # The plain step does not raise the objective, so that the energy in the history can only fall.
+            if run.record(aligned, value):
                 return run.outcome()
-            here, there = chart.vector(tried), chart.vector(plain)
-            if np.linalg.norm(there - here) <= settings.tolerance * size:
+            x, g = coordinates.vector(candidate), coordinates.vector(aligned)
+            if np.linalg.norm(g - x) <= settings.tolerance * diagonal:
                 break
-            before = value
-            tried = chart.motion(guess.next(here, there))
+            previous = value
+            candidate = coordinates.transform(acceleration.next(x, g))
         if nu <= last:
             return run.outcome()
         nu = max(settings.decay * nu, last)
 
 
-class Anderson:
-    """Anderson acceleration of a fixed-point iteration x -> g(x) (D. G. Anderson 1965)."""
+class AndersonAcceleration:
+    """Anderson acceleration of a fixed-point iteration x -> g(x) (D. G. Anderson 1965).
+
+    Parameters
+    ----------
+    memory : int
+        Number of earlier steps that are used.
+    """
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
-        self._seen: list[tuple[Floats, Floats]] = []
+        self._steps: list[tuple[Floats, Floats]] = []
 
-    def forget(self) -> None:
-        self._seen.clear()
+    def reset(self) -> None:
+        """Forget all earlier steps."""
+        self._steps.clear()
 
     def next(self, x: Floats, g: Floats) -> Floats:
-        """Where to try next, after g(x) = g: the combination of the last few g at which g(x) - x would be smallest."""
-        self._seen = [*self._seen, (g - x, g)][-(self._memory + 1) :]
-        if len(self._seen) == 1:
+        """Return the next iterate.
+
+        Parameters
+        ----------
+        x, g : (D,) ndarray
+            The current iterate and g(x).
+
+        Returns
+        -------
+        (D,) ndarray
+            The combination of the last few g for which the linear model of the residual g(x) - x is smallest.
+        """
+        self._steps = [*self._steps, (g - x, g)][-(self._memory + 1) :]
+        if len(self._steps) == 1:
             return g
-        gaps, images = (np.stack(side, axis=1) for side in zip(*self._seen, strict=True))
-        theta = np.linalg.lstsq(np.diff(gaps), gaps[:, -1], rcond=1e-10)[0]
+        residuals, images = (np.stack(column, axis=1) for column in zip(*self._steps, strict=True))
+        theta = np.linalg.lstsq(np.diff(residuals), residuals[:, -1], rcond=1e-10)[0]
         return np.asarray(g - np.diff(images) @ theta)
 
 
-class _Chart:
-    """Motions near one of them as six numbers, all lengths: its turn, times the cloud's reach, and its shift."""
+class _LocalCoordinates:
+    """Rigid transforms near a reference as six numbers, all lengths: rotation vector times radius, and translation."""
 
-    def __init__(self, middle: Floats, reach: float) -> None:
-        self._middle = middle
-        self._reach = reach or 1.0
+    def __init__(self, reference: Floats, radius: float) -> None:
+        self._reference = reference
+        self._radius = radius or 1.0
 
-    def vector(self, motion: Floats) -> Floats:
-        apart = motion @ inverse(self._middle)
-        return np.concatenate([self._reach * vector_from_rotation(apart[:3, :3]), apart[:3, 3]])
+    def vector(self, transformation: Floats) -> Floats:
+        relative = transformation @ inverse(self._reference)
+        return np.concatenate([self._radius * rotation_vector(relative[:3, :3]), relative[:3, 3]])
 
-    def motion(self, vector: Floats) -> Floats:
-        return np.asarray(pose(rotation_from_vector(vector[:3] / self._reach), vector[3:]) @ self._middle)
+    def transform(self, vector: Floats) -> Floats:
+        return np.asarray(pose(rotation_from_vector(vector[:3] / self._radius), vector[3:]) @ self._reference)
 
 
-def _welsch(pairs: Pairs, nu: float) -> float:
+def _welsch(pairs: ClosestPointPairs, nu: float) -> float:
+    """Mean of Welsch's function over the correspondences."""
     return float(-np.expm1(-pairs.squared / (2 * nu**2)).mean())
 
 
-def _spacing(target: Floats, threads: int) -> float:
+def _neighbour_distance(target: Floats, threads: int) -> float:
+    """Median distance of a point to its six nearest neighbours."""
     _, squared = _core.Tree(target, threads).nearest(target, min(7, len(target)), threads)
     return float(np.median(np.sqrt(squared[:, 1:])))

@@ -1,11 +1,11 @@
-"""ICP: iterated closest points, point to point.
+"""ICP, iterative closest point, point to point.
 
 P. J. Besl, N. D. McKay: A method for registration of 3-D shapes. IEEE TPAMI 14(2), 1992.
 
     minimise over T    sum_i min_j |T x_i - y_j|^2
 
-by pairing every source point with the nearest target point and moving in closed form, in turns. Neither half can raise
-the sum, so it falls until it rests in the nearest local minimum.
+by alternating between closest-point correspondences and their alignment in closed form. Neither step can raise the
+objective, so that it converges to the nearest local minimum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.closest_points import ClosestPoints, iterate, point_distance, within
+from graphreg.baselines.closest_points import ClosestPoints, iterate_closest_points, point_to_point, within_distance
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 
@@ -22,10 +22,14 @@ from graphreg.method_interface import Callback, Outcome
 class IcpSettings(BaselineSettings):
     """Settings of ICP.
 
-    max_iterations  as in the paper's comparison
-    max_distance    pairs farther apart than this do not count, in the unit of the data; by default all count
-    tolerance       it ends where neither the root-mean-square distance nor the number of pairs changes by more than
-                    this share
+    Parameters
+    ----------
+    max_iterations : int, default 200
+        As in the paper's comparison.
+    max_distance : float, optional
+        Correspondences with a larger distance are rejected, in the unit of the data. By default all are used.
+    tolerance : float, default 1e-6
+        Converged where neither the RMS distance nor the number of correspondences changes by more than this share.
     """
 
     max_iterations: int = 200
@@ -33,6 +37,7 @@ class IcpSettings(BaselineSettings):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         if self.max_distance is not None:
@@ -48,9 +53,34 @@ def register_icp(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Point-to-point ICP. Nothing is drawn at random: the seed changes nothing."""
+    """Register by point-to-point ICP (Besl, McKay 1992).
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="icp", max_distance=0.02)
+    >>> result.history[-1].energy < result.history[0].energy
+    True
+    """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    closest = ClosestPoints(run)
-    choose = within(settings.max_distance)
-    iterate(run, closest, point_distance(run), choose, settings.max_iterations, settings.tolerance, run.motion)
+    iterate_closest_points(
+        run,
+        ClosestPoints(run),
+        point_to_point(run),
+        within_distance(settings.max_distance),
+        settings.max_iterations,
+        settings.tolerance,
+        run.estimate,
+    )
     return run.outcome()

@@ -1,4 +1,4 @@
-"""ICP-KN: point-to-plane ICP as reimplemented by Kjer and Wilm.
+"""ICP-KN: point-to-plane ICP as implemented by Kjer and Wilm.
 
 H. M. Kjer, J. Wilm: Evaluation of surface registration algorithms for PET motion correction. Technical University of
 Denmark, 2010. The metric: Y. Chen, G. Medioni: Object modelling by registration of multiple range images. Image and
@@ -6,7 +6,8 @@ Vision Computing 10(3), 1992.
 
     minimise over T    sum_i (n_c(i) . (T x_i - y_c(i)))^2    with y_c(i) nearest to T x_i and n its normal
 
-Points may slide along flat parts, so it takes far fewer steps than point-to-point ICP. The sum is not promised to fall.
+Points can slide along flat parts, so that it needs far fewer iterations than point-to-point ICP. The objective is not
+guaranteed to fall.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, plane_distance
+from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_plane
 from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import fit_planes
@@ -25,9 +26,14 @@ from graphreg.method_interface import Callback, Outcome
 class IcpKnSettings(BaselineSettings):
     """Settings of ICP-KN.
 
-    max_iterations     as in the paper's comparison
-    normal_neighbours  a plane is fitted to each target point and so many neighbours, as in the paper's comparison
-    worst_rejection    share of the pairs left out in each step, those that are farthest apart
+    Parameters
+    ----------
+    max_iterations : int, default 50
+        As in the paper's comparison. Fewer only where the objective does not change at all.
+    normal_neighbours : int, default 4
+        Number of neighbours that the plane of a target point is fitted to, as in the paper's comparison.
+    worst_rejection : float, default 0
+        Share of the correspondences that is rejected in each iteration: those with the largest distances.
     """
 
     max_iterations: int = 50
@@ -35,6 +41,7 @@ class IcpKnSettings(BaselineSettings):
     worst_rejection: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_count("normal_neighbours", least=2)
         self._require_share("worst_rejection")
@@ -49,13 +56,36 @@ def register_icp_kn(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Nothing is drawn at random: the seed changes nothing. It ends early only where it no longer moves at all."""
+    """Register by point-to-plane ICP with a fixed number of iterations (Kjer, Wilm 2010).
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="icp-kn", normal_neighbours=8)
+    >>> result.success
+    True
+    """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     normals, _ = fit_planes(neighbour_graph(run.target, settings.normal_neighbours, threads))
-    run.described()
-    closest = ClosestPoints(run)
-    objective = plane_distance(run, normals)
-    iterate(
-        run, closest, objective, nearest_share(1 - settings.worst_rejection), settings.max_iterations, 0.0, run.motion
+    run.finish_features()
+    iterate_closest_points(
+        run,
+        ClosestPoints(run),
+        point_to_plane(run, normals),
+        closest_share(1 - settings.worst_rejection),
+        settings.max_iterations,
+        0.0,
+        run.estimate,
     )
     return run.outcome()

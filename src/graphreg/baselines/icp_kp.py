@@ -1,9 +1,9 @@
-"""ICP-KP: point-to-point ICP as reimplemented by Kjer and Wilm.
+"""ICP-KP: point-to-point ICP as implemented by Kjer and Wilm.
 
 H. M. Kjer, J. Wilm: Evaluation of surface registration algorithms for PET motion correction. Technical University of
 Denmark, 2010.
 
-It pairs and moves like ICP, but takes a fixed number of steps, and may leave out the worst pairs of each.
+The objective is that of ICP. The number of iterations is fixed, and the worst correspondences can be rejected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, point_distance
+from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_point
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 
@@ -20,14 +20,19 @@ from graphreg.method_interface import Callback, Outcome
 class IcpKpSettings(BaselineSettings):
     """Settings of ICP-KP.
 
-    max_iterations   as in the paper's comparison
-    worst_rejection  share of the pairs left out in each step, those that are farthest apart
+    Parameters
+    ----------
+    max_iterations : int, default 50
+        As in the paper's comparison. Fewer only where the objective does not change at all.
+    worst_rejection : float, default 0
+        Share of the correspondences that is rejected in each iteration: those with the largest distances.
     """
 
     max_iterations: int = 50
     worst_rejection: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("worst_rejection")
 
@@ -41,9 +46,34 @@ def register_icp_kp(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Nothing is drawn at random: the seed changes nothing. It ends early only where it no longer moves at all."""
+    """Register by point-to-point ICP with a fixed number of iterations (Kjer, Wilm 2010).
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="icp-kp", max_iterations=20)
+    >>> len(result.history)
+    20
+    """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    closest = ClosestPoints(run)
-    choose = nearest_share(1 - settings.worst_rejection)
-    iterate(run, closest, point_distance(run), choose, settings.max_iterations, 0.0, run.motion)
+    iterate_closest_points(
+        run,
+        ClosestPoints(run),
+        point_to_point(run),
+        closest_share(1 - settings.worst_rejection),
+        settings.max_iterations,
+        0.0,
+        run.estimate,
+    )
     return run.outcome()

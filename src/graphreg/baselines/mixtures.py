@@ -1,6 +1,7 @@
-"""What the probabilistic methods share: sums of Gaussians over all pairs, without an array of their number.
+"""What the probabilistic methods share: the expectation step, and sums of Gaussians over all pairs.
 
-The Gaussian case of the pair law (`graphreg.forces`), where what lies beyond the Gaussian's reach is passed over.
+The sums are the Gaussian case of the pair forces (`graphreg.paper.forces`); pairs beyond the reach of the Gaussian are
+skipped. No array of all pairs is stored.
 """
 
 from __future__ import annotations
@@ -13,70 +14,141 @@ import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.poses import pose
 
-# So many cells make up the longer cloud, where the user gives no voxel: as in the paper's comparison, methods that sum
-# over all pairs in every step get some 10 to 50 % of a scan's points.
-CELLS = 100
+MIXTURE_VOXELS = 100
+"""Voxels along the longest extent of the clouds, where no voxel size is set (chosen).
+
+As in the paper's comparison, methods that sum over all pairs in every iteration use some 10 to 50 % of a scan's points.
+"""
 
 
 def in_spatial_order(points: Floats, threads: int) -> Floats:
-    """The same points in an order in which the sums over pairs are fast."""
+    """Sort points along a space-filling order, in which sums over pairs are fast.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+    threads : int
+
+    Returns
+    -------
+    (N, 3) ndarray
+    """
     return np.ascontiguousarray(points[_core.Tree(points, threads).order()])
 
 
-def unit_of(source: Floats, target: Floats) -> float:
-    """The root-mean-square distance of the points of both clouds to their own centroids."""
-    spread = [float(cloud.var(axis=0).sum()) for cloud in (source, target)]
-    return float(np.sqrt(np.mean(spread))) or 1.0
+def joint_spread(source: Floats, target: Floats) -> float:
+    """Return the RMS distance of the points of both clouds to their centroids, the unit of length of the mixtures.
+
+    Parameters
+    ----------
+    source, target : (N, 3) and (M, 3) ndarray
+
+    Returns
+    -------
+    float
+        1 where all points coincide.
+    """
+    variances = [float(cloud.var(axis=0).sum()) for cloud in (source, target)]
+    return float(np.sqrt(np.mean(variances))) or 1.0
 
 
 def mean_squared_distance(source: Floats, target: Floats) -> float:
-    """Of all pairs."""
-    apart = source.mean(axis=0) - target.mean(axis=0)
-    return float(source.var(axis=0).sum() + target.var(axis=0).sum() + apart @ apart)
+    """Return the mean squared distance over all pairs of a source and a target point.
+
+    Parameters
+    ----------
+    source, target : (N, 3) and (M, 3) ndarray
+
+    Returns
+    -------
+    float
+    """
+    offset = source.mean(axis=0) - target.mean(axis=0)
+    return float(source.var(axis=0).sum() + target.var(axis=0).sum() + offset @ offset)
 
 
 @dataclass(frozen=True)
 class Responsibilities:
-    """Which component made which data point, summed up: p_ij is the share of component i in data point j.
+    """Sums over p_ij, the posterior probability of component i for data point j.
 
-    of_components  (N,): sum_j p_ij
-    of_data        (M,): sum_i p_ij; what is missing to 1 went to the outliers
-    means          (N, 3): sum_j p_ij y_j / sum_j p_ij, where the data want each component to be; the component itself
-                   where no data point wants it
-    evidence       sum_j log(sum_i exp(-|y_j - x_i|^2 / (2 s^2)) + outliers)
+    Attributes
+    ----------
+    component_sums : (N,) ndarray
+        sum_j p_ij.
+    data_sums : (M,) ndarray
+        sum_i p_ij; the rest up to 1 is the probability of an outlier.
+    means : (N, 3) ndarray
+        sum_j p_ij y_j / sum_j p_ij, the soft correspondence of each component; the component itself where the sum is
+        zero.
+    log_likelihood : float
+        sum_j log(sum_i exp(-|y_j - x_i|^2 / (2 s^2)) + outliers).
     """
 
-    of_components: Floats
-    of_data: Floats
+    component_sums: Floats
+    data_sums: Floats
     means: Floats
-    evidence: float
+    log_likelihood: float
 
     def scatter(self, components: Floats, data: Floats) -> Floats:
-        """(3, 3): the mean of (y_j - x_i)(y_j - x_i)^T over all pairs, weighted with p_ij, for moved components."""
-        mixed = (self.means * self.of_components[:, None]).T @ components
-        own = (components * self.of_components[:, None]).T @ components
-        whole = (data * self.of_data[:, None]).T @ data - mixed - mixed.T + own
-        return np.asarray(whole / self.of_components.sum())
+        """Return the mean of (y_j - x_i)(y_j - x_i)^T over all pairs, weighted with p_ij.
+
+        Parameters
+        ----------
+        components, data : (N, 3) and (M, 3) ndarray
+            x_i, transformed since the expectation step, and y_j.
+
+        Returns
+        -------
+        (3, 3) ndarray
+        """
+        mixed = (self.means * self.component_sums[:, None]).T @ components
+        own = (components * self.component_sums[:, None]).T @ components
+        total = (data * self.data_sums[:, None]).T @ data - mixed - mixed.T + own
+        return np.asarray(total / self.component_sums.sum())
 
 
-def responsibilities(components: Floats, data: Floats, width: float, outliers: float, threads: int) -> Responsibilities:
-    """E-step: p_ij = exp(-|y_j - x_i|^2 / (2 s^2)) / (sum_k exp(-|y_j - x_k|^2 / (2 s^2)) + outliers).
+def expectation_step(components: Floats, data: Floats, width: float, outliers: float, threads: int) -> Responsibilities:
+    """Compute the responsibilities (E-step).
 
-    components, data  (N, 3) x and (M, 3) y, relative to a common origin
-    width             s
-    outliers          above 0: what the uniform class adds to each sum
+    p_ij = exp(-|y_j - x_i|^2 / (2 s^2)) / (sum_k exp(-|y_j - x_k|^2 / (2 s^2)) + outliers).
+
+    Parameters
+    ----------
+    components : (N, 3) ndarray
+        Centres x_i of the Gaussians.
+    data : (M, 3) ndarray
+        Data points y_j, relative to the same origin.
+    width : float
+        Standard deviation s.
+    outliers : float
+        Weight of the uniform class, positive.
+    threads : int
+
+    Returns
+    -------
+    Responsibilities
     """
     x, y = (np.ascontiguousarray(cloud, np.float32) for cloud in (components, data))
     sums = _core.gaussian_weights(y, x, np.ones(len(x), np.float32), width, threads)
-    shares = 1 / (sums + outliers)
-    # Scaled, so that a share fits into single precision however small the outliers' part is.
-    top = float(shares.max())
-    weights, forces = _core.gaussian_forces(x, y, np.asarray(shares / top, np.float32), width, threads)
-    safe = np.where(weights > 0, weights, 1.0)
-    means = components + forces / safe[:, None]
-    return Responsibilities(weights * top, sums * shares, means, float(np.log(sums + outliers).sum()))
+    inverse_sums = 1 / (sums + outliers)
+    # Divided by the largest, so that single precision represents them however small `outliers` is.
+    largest = float(inverse_sums.max())
+    weights, forces = _core.gaussian_forces(x, y, np.asarray(inverse_sums / largest, np.float32), width, threads)
+    nonzero = np.where(weights > 0, weights, 1.0)
+    means = components + forces / nonzero[:, None]
+    return Responsibilities(weights * largest, sums * inverse_sums, means, float(np.log(sums + outliers).sum()))
 
 
-def back_to_lengths(motion: Floats, unit: float) -> Floats:
-    """A motion found on clouds divided by `unit`."""
-    return pose(motion[:3, :3], motion[:3, 3] * unit)
+def rescale_translation(transformation: Floats, unit: float) -> Floats:
+    """Convert a transform between clouds that were divided by `unit` to one between the clouds themselves.
+
+    Parameters
+    ----------
+    transformation : (4, 4) ndarray
+    unit : float
+
+    Returns
+    -------
+    (4, 4) ndarray
+    """
+    return pose(transformation[:3, :3], transformation[:3, 3] * unit)

@@ -1,15 +1,18 @@
-"""Super4PCS: four points of one cloud, and all sets of four in the other that are congruent to them.
+"""Super4PCS: four-point congruent sets.
 
 N. Mellado, D. Aiger, N. J. Mitra: Super 4PCS: fast global pointcloud registration via smart indexing. Computer
 Graphics Forum 33(5), 2014. D. Aiger, N. J. Mitra, D. Cohen-Or: 4-points congruent sets for robust pairwise surface
 registration. ACM Transactions on Graphics 27(3), 2008.
 
-    maximise over T    the share of source points that have a target point within delta (LCP)
+    maximise over T    the share of source points with a target point within delta (largest common pointset, LCP)
 
-A base is four points that lie almost in a plane. Where the line of two of them crosses that of the others, it divides
-both segments in ratios that no rigid motion changes. Pairs of target points as far apart as the first two and as the
-last two are looked up in a table sorted by length, and those whose crossing points meet are sets congruent to the base.
-The motion that brings most points together wins; bases are drawn until it is likely that one lay in the overlap.
+A base is four almost coplanar points of the source. The two segments between them intersect, and rigid transforms
+preserve the ratios in which the intersection divides both. Pairs of target points as far apart as the ends of the first
+segment, and of the second, are looked up in a table sorted by length; those whose intersection points coincide form
+sets that are congruent to the base. Each congruent set gives a transform, and the one with the largest LCP is taken.
+Bases are sampled until one of them lies in the overlap with high probability.
+
+Deviation from the paper: the table of pairs replaces its rasterised spheres, and ICP refines the result.
 """
 
 from __future__ import annotations
@@ -22,32 +25,57 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.closest_points import ClosestPoints, iterate, point_distance, within
+from graphreg.baselines.closest_points import ClosestPoints, iterate_closest_points, point_to_point, within_distance
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import fit_rigid_transform, transform
 from graphreg.voxels import voxel_downsample
 
-# Of the triangles drawn, the one with the largest area becomes the base.
-TRIANGLES = 200
-# Congruent sets of a base that are looked at more closely, those whose lengths agree best.
-CANDIDATES = 200
-# A first look is taken at every so manieth point, a second at every so manieth motion, the best of them.
-GLANCE = 8
+
+@dataclass(frozen=True)
+class Super4pcsConstants:
+    """Constants of Super4PCS that are not settings (all chosen).
+
+    Attributes
+    ----------
+    triangles : int
+        Triangles sampled for a base, of which the one with the largest area is taken.
+    congruent_sets : int
+        Congruent sets of a base that are evaluated, at most: those whose lengths agree best.
+    preselection : int
+        Every transform is first scored on each eighth point; the best eighth of them is scored on all points.
+    min_separation : float
+        Smallest distance of the fourth point of a base to the other three, as a share of the triangle's longest side.
+    """
+
+    triangles: int = 200
+    congruent_sets: int = 200
+    preselection: int = 8
+    min_separation: float = 0.25
+
+
+CONSTANTS = Super4pcsConstants()
 
 
 @dataclass(frozen=True)
 class Super4pcsSettings(BaselineSettings):
     """Settings of Super4PCS.
 
-    overlap         O: share of the source that lies on the target, at least (the paper's comparison: 0.2 and 0.5).
-                    Bases are as wide as this share of the cloud, and a motion that brings so many points together ends
-                    it
-    sample_size     points that each cloud is thinned out to, about
-    delta           how far apart points may be and still count, in spacings of that sample
-    certainty       bases are drawn until one lies in the overlap with this probability,
-    max_iterations  but not more than so many
-    refinement      steps of point-to-point ICP on pairs within delta at the end; 0: as the paper leaves it
+    Parameters
+    ----------
+    overlap : float, default 0.5
+        O: smallest share of the source that overlaps the target (the paper's comparison: 0.2 and 0.5). Bases are as
+        wide as this share of the cloud, and the search ends at a transform with an LCP of this share.
+    sample_size : int, default 500
+        Approximate number of points that each cloud is downsampled to.
+    delta : float, default 0.5
+        Distance up to which points count for the LCP, in spacings of that sample.
+    certainty : float, default 0.99
+        Probability with which one of the sampled bases lies in the overlap.
+    max_iterations : int, default 100
+        Number of bases, at most.
+    refinement : int, default 50
+        Iterations of point-to-point ICP on correspondences within delta at the end; 0: none, as in the paper.
     """
 
     overlap: float = 0.5
@@ -58,6 +86,7 @@ class Super4pcsSettings(BaselineSettings):
     refinement: int = 50
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_count("sample_size", least=4)
         self._require_count("refinement", least=0)
@@ -75,71 +104,107 @@ def register_super4pcs(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Global: the start is only the first motion to beat. Bases are drawn at random.
+    """Register by four-point congruent sets (Mellado, Aiger, Mitra 2014).
 
-    The energy in the history is the share of the sampled source points without a target point within delta, one entry
-    a base that was tried; in the refinement, the mean squared distance of pairs.
+    The initial transform is only the first one to improve on. The history has an entry for each base, with the share of
+    sampled source points without a target point within delta as energy; in the refinement the energy is the mean
+    squared distance of correspondences.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the bases.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> flipped = pair.source * [1, -1, -1]  # a rotation by 180 degrees about the x axis
+    >>> result = graphreg.register(flipped, pair.target, method="super4pcs", overlap=0.6)
+    >>> result.success
+    True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     rng = np.random.default_rng(seed)
-    x, spacing = _sampled(run.source, run.voxel, settings.sample_size, threads)
-    y, other = _sampled(run.target, run.voxel, settings.sample_size, threads)
-    delta = settings.delta * max(spacing, other)
+    x, source_spacing = _downsample_to(run.source, run.voxel, settings.sample_size, threads)
+    y, target_spacing = _downsample_to(run.target, run.voxel, settings.sample_size, threads)
+    delta = settings.delta * max(source_spacing, target_spacing)
     tree = _core.Tree(run.target, threads)
     table = PairTable(y)
-    run.described()
+    run.finish_features()
 
-    def score(motions: list[Floats], points: Floats) -> Floats:
-        """LCP of each motion."""
-        moved = np.concatenate([transform(motion, points) for motion in motions])
+    def common_pointset(candidates: list[Floats], points: Floats) -> Floats:
+        """LCP of each transform."""
+        moved = np.concatenate([transform(candidate, points) for candidate in candidates])
         _, squared = tree.nearest(moved, 1, threads)
-        return np.asarray((squared <= delta**2).reshape(len(motions), -1).mean(axis=1))
+        return np.asarray((squared <= delta**2).reshape(len(candidates), -1).mean(axis=1))
 
-    best = float(score([run.motion], x)[0])
+    best = float(common_pointset([run.estimate], x)[0])
     width = settings.overlap * float(np.linalg.norm(np.ptp(x, axis=0)))
-    for _ in range(trials(settings)):
-        base = draw_base(x, width, rng)
+    for _ in range(required_bases(settings)):
+        base = sample_base(x, width, rng)
         sets = congruent_sets(x[base], y, table, delta)
-        motion = run.motion
+        estimate = run.estimate
         if len(sets):
-            motions = [fit_rigid_transform(x[base], y[four]) for four in sets]
-            # Few points tell which motions are worth looking at.
-            glance = score(motions, x[::GLANCE])
-            motions = [motions[i] for i in np.argsort(-glance, kind="stable")[: len(motions) // GLANCE + 1]]
-            found = score(motions, x)
-            if found.max() > best:
-                best, motion = float(found.max()), motions[int(found.argmax())]
-        if run.step(motion, 1 - best):
+            candidates = [fit_rigid_transform(x[base], y[four]) for four in sets]
+            rough = common_pointset(candidates, x[:: CONSTANTS.preselection])
+            kept = np.argsort(-rough, kind="stable")[: len(candidates) // CONSTANTS.preselection + 1]
+            candidates = [candidates[i] for i in kept]
+            scores = common_pointset(candidates, x)
+            if scores.max() > best:
+                best, estimate = float(scores.max()), candidates[int(scores.argmax())]
+        if run.record(estimate, 1 - best):
             return run.outcome()
         if best >= settings.overlap:
             break
     if settings.refinement:
-        closest = ClosestPoints(run)
-        iterate(run, closest, point_distance(run), within(delta), settings.refinement, 0.0, run.motion)
+        iterate_closest_points(
+            run, ClosestPoints(run), point_to_point(run), within_distance(delta), settings.refinement, 0.0, run.estimate
+        )
     return run.outcome()
 
 
-def trials(settings: Super4pcsSettings) -> int:
-    """So many bases until one has all four points in the overlap, as likely as wanted."""
-    all_in = settings.overlap**4
-    needed = np.log1p(-settings.certainty) / np.log1p(-all_in) if all_in < 1 else 1
+def required_bases(settings: Super4pcsSettings) -> int:
+    """Return the number of bases after which one has all four points in the overlap with the wanted certainty.
+
+    Parameters
+    ----------
+    settings : Super4pcsSettings
+
+    Returns
+    -------
+    int
+        log(1 - certainty) / log(1 - overlap^4), rounded up, at most `max_iterations`.
+    """
+    all_in_overlap = settings.overlap**4
+    needed = np.log1p(-settings.certainty) / np.log1p(-all_in_overlap) if all_in_overlap < 1 else 1
     return int(min(max(np.ceil(needed), 1), settings.max_iterations))
 
 
-def _sampled(points: Floats, voxel: float, size: int, threads: int) -> tuple[Floats, float]:
-    """About so many points, evenly spread, and their spacing."""
+def _downsample_to(points: Floats, voxel: float, size: int, threads: int) -> tuple[Floats, float]:
+    """Downsample to at most 1.2 `size` points; also returns the voxel size."""
     spacing, sample = voxel, points
     for _ in range(10):
         if len(sample) <= 1.2 * size:
             break
-        # On a surface the number falls with the square of the spacing.
+        # On a surface the number of points falls with the square of the voxel size.
         spacing *= float(np.sqrt(len(sample) / size))
         sample = voxel_downsample(points, spacing, threads)
     return sample, spacing
 
 
 class PairTable:
-    """All pairs of a sample, sorted by how far apart they are."""
+    """All pairs of points of a sample, sorted by length.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+    """
 
     def __init__(self, points: Floats) -> None:
         one, other = np.triu_indices(len(points), 1)
@@ -148,71 +213,118 @@ class PairTable:
         self._lengths = lengths[order]
         self._pairs = np.column_stack([one, other])[order]
 
-    def apart(self, length: float, slack: float) -> NDArray[np.int64]:
-        """(P, 2): pairs whose distance is within `slack` of `length`, each in both directions."""
-        first, last = np.searchsorted(self._lengths, [length - slack, length + slack])
+    def with_length(self, length: float, tolerance: float) -> NDArray[np.int64]:
+        """Find the pairs with a length within a tolerance.
+
+        Parameters
+        ----------
+        length, tolerance : float
+
+        Returns
+        -------
+        (P, 2) ndarray of int64
+            Rows of points; each pair in both directions.
+        """
+        first, last = np.searchsorted(self._lengths, [length - tolerance, length + tolerance])
         found = self._pairs[first:last]
         return np.concatenate([found, found[:, ::-1]])
 
 
-class Crossings(NamedTuple):
-    """Where two segments come closest: the ratios in which these places divide them, and how far apart they are."""
+class Intersections(NamedTuple):
+    """Closest points of two segments each: their positions along the segments, 0 to 1, and their distance."""
 
     first: Floats
     second: Floats
     gap: Floats
 
 
-def crossings(fours: Floats) -> Crossings:
-    """Of the segments from point 0 to 1 and from 2 to 3, for (S, 4, 3) sets of four points."""
-    along, across, apart = fours[:, 1] - fours[:, 0], fours[:, 3] - fours[:, 2], fours[:, 0] - fours[:, 2]
-    a, b, c, d, e = (
-        np.einsum("ij,ij->i", one, other)
-        for one, other in ((along, along), (along, across), (across, across), (along, apart), (across, apart))
-    )
+def intersect_segments(sets: Floats) -> Intersections:
+    """Find the closest points of the segments from point 0 to 1 and from point 2 to 3.
+
+    Parameters
+    ----------
+    sets : (S, 4, 3) ndarray
+        Sets of four points.
+
+    Returns
+    -------
+    Intersections
+        With arrays of length S.
+    """
+    u, v, w = sets[:, 1] - sets[:, 0], sets[:, 3] - sets[:, 2], sets[:, 0] - sets[:, 2]
+    a, b, c, d, e = (np.einsum("ij,ij->i", one, other) for one, other in ((u, u), (u, v), (v, v), (u, w), (v, w)))
     tiny = np.finfo(float).tiny
     first = np.clip((b * e - c * d) / np.maximum(a * c - b * b, tiny), 0, 1)
     second = np.clip((b * first + e) / np.maximum(c, tiny), 0, 1)
-    gap = np.linalg.norm(apart + first[:, None] * along - second[:, None] * across, axis=1)
-    return Crossings(first, second, gap)
+    gap = np.linalg.norm(w + first[:, None] * u - second[:, None] * v, axis=1)
+    return Intersections(first, second, gap)
 
 
-def draw_base(points: Floats, width: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """(4,): a wide triangle with no side above `width`, and a fourth point, so ordered that the segments from the first
-    to the second and from the third to the fourth cross as closely as can be."""
-    triples = rng.integers(0, len(points), (TRIANGLES, 3))
+def sample_base(points: Floats, width: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Sample a wide base: a large triangle and a fourth point with which it is almost coplanar.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+    width : float
+        Longest side of the triangle.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (4,) ndarray of int64
+        Rows of `points`, ordered so that the segments from the first to the second and from the third to the fourth
+        intersect as closely as possible.
+    """
+    triples = rng.integers(0, len(points), (CONSTANTS.triangles, 3))
     corners = points[triples]
     sides = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
     areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     chosen = int(np.argmax(np.where(sides <= width, areas, -sides)))
     triple = triples[chosen]
     # The fourth point: not close to the others, and not farther from them than they are from each other.
-    away = np.linalg.norm(points[:, None] - points[triple][None], axis=2)
-    wide = (away.min(axis=1) >= 0.25 * sides[chosen]) & (away.max(axis=1) <= max(width, sides[chosen]))
-    fourth = np.flatnonzero(wide) if wide.any() else np.arange(len(points))
+    distances = np.linalg.norm(points[:, None] - points[triple][None], axis=2)
+    separated = distances.min(axis=1) >= CONSTANTS.min_separation * sides[chosen]
+    suitable = separated & (distances.max(axis=1) <= max(width, sides[chosen]))
+    fourth = np.flatnonzero(suitable) if suitable.any() else np.arange(len(points))
     i, j, k = (np.full(len(fourth), corner) for corner in triple)
     bases = np.concatenate(
         [np.stack(four, axis=1) for four in ((i, j, k, fourth), (i, k, j, fourth), (j, k, i, fourth))]
     )
-    return np.asarray(bases[int(np.argmin(crossings(points[bases]).gap))])
+    return np.asarray(bases[int(np.argmin(intersect_segments(points[bases]).gap))])
 
 
-def congruent_sets(base: Floats, points: Floats, table: PairTable, slack: float) -> NDArray[np.int64]:
-    """(S, 4): rows of `points` whose six distances are those of the base within `slack`, the best at first."""
-    first, second, gap = (float(value[0]) for value in crossings(base[None]))
-    ab = table.apart(float(np.linalg.norm(base[1] - base[0])), slack)
-    cd = table.apart(float(np.linalg.norm(base[3] - base[2])), slack)
+def congruent_sets(base: Floats, points: Floats, table: PairTable, tolerance: float) -> NDArray[np.int64]:
+    """Find sets of four points whose six distances are those of the base.
+
+    Parameters
+    ----------
+    base : (4, 3) ndarray
+    points : (N, 3) ndarray
+    table : PairTable
+        Of `points`.
+    tolerance : float
+        Largest difference of a distance.
+
+    Returns
+    -------
+    (S, 4) ndarray of int64
+        Rows of `points`, best first.
+    """
+    first, second, gap = (float(value[0]) for value in intersect_segments(base[None]))
+    ab = table.with_length(float(np.linalg.norm(base[1] - base[0])), tolerance)
+    cd = table.with_length(float(np.linalg.norm(base[3] - base[2])), tolerance)
     if not len(ab) or not len(cd):
         return np.empty((0, 4), np.int64)
-    one = points[ab[:, 0]] + first * (points[ab[:, 1]] - points[ab[:, 0]])
-    other = points[cd[:, 0]] + second * (points[cd[:, 1]] - points[cd[:, 0]])
-    offsets, indices, _ = _core.Tree(one, 1).within(other, gap + slack, 1)
-    crossed = np.repeat(np.arange(len(cd)), np.diff(offsets))
-    sets = np.column_stack([ab[indices], cd[crossed]])
-    off = np.zeros(len(sets))
+    on_ab = points[ab[:, 0]] + first * (points[ab[:, 1]] - points[ab[:, 0]])
+    on_cd = points[cd[:, 0]] + second * (points[cd[:, 1]] - points[cd[:, 0]])
+    offsets, indices, _ = _core.Tree(on_ab, 1).within(on_cd, gap + tolerance, 1)
+    crossing = np.repeat(np.arange(len(cd)), np.diff(offsets))
+    sets = np.column_stack([ab[indices], cd[crossing]])
+    error = np.zeros(len(sets))
     for i, j in ((0, 2), (0, 3), (1, 2), (1, 3), (0, 1), (2, 3)):
-        wanted = float(np.linalg.norm(base[i] - base[j]))
+        expected = float(np.linalg.norm(base[i] - base[j]))
         lengths = np.linalg.norm(points[sets[:, i]] - points[sets[:, j]], axis=1)
-        off = np.maximum(off, np.abs(lengths - wanted))
-        sets, off = sets[off <= slack], off[off <= slack]
-    return np.asarray(sets[np.argsort(off, kind="stable")[:CANDIDATES]])
+        error = np.maximum(error, np.abs(lengths - expected))
+        sets, error = sets[error <= tolerance], error[error <= tolerance]
+    return np.asarray(sets[np.argsort(error, kind="stable")[: CONSTANTS.congruent_sets]])

@@ -1,16 +1,20 @@
-"""TEASER++: truncated least squares over matches, of which most may be wrong; without scale.
+"""TEASER++: truncated least squares over correspondences of which most can be outliers; without scale.
 
 H. Yang, J. Shi, L. Carlone: TEASER: fast and certifiable point cloud registration. IEEE Transactions on Robotics
 37(2), 2021. Graduated non-convexity: H. Yang, P. Antonante, V. Tzoumas, L. Carlone, IEEE RA-L 5(2), 2020.
 
     minimise over T    sum_(x,y) min( |y - T x|^2, bound^2 )
 
-over pairs of points that are alike by their FPFH, in three decoupled steps. Lengths do not change under a rigid motion:
-of all matches the largest set is kept in which any two agree on their distance (the largest clique). The rotation comes
-from differences of matches, which no shift changes, by truncated least squares with graduated non-convexity. Then each
-coordinate of the shift comes from one-dimensional truncated least squares, which is solved exactly.
+over FPFH correspondences (x, y), in three decoupled steps:
 
-The certificate of optimality (Sec. VIII of the paper) is left out: a result carries graphreg's own verdict instead.
+1. Rigid transforms preserve lengths: the correspondences are pruned to the maximum clique of those whose pairwise
+   distances agree in both clouds.
+2. The rotation is estimated from differences of correspondences, which no translation changes, by truncated least
+   squares with graduated non-convexity (GNC-TLS).
+3. Each coordinate of the translation is estimated by one-dimensional truncated least squares, solved exactly (adaptive
+   voting).
+
+The certificate of optimality (Sec. VIII of the paper) is not implemented: a result has graphreg's own verdict instead.
 """
 
 from __future__ import annotations
@@ -23,27 +27,48 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.fpfh_correspondences import feature_matches
+from graphreg.baselines.fpfh_correspondences import match_fpfh
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import nearest_rotation, pose
 
-# Differences are taken between each match and so many others, so that their number does not grow with the square.
-DIFFERENCES = 32
-# The search for the clique begins with a greedy one and tries so many branches to better it.
-BRANCHES = 2000
+
+@dataclass(frozen=True)
+class TeaserConstants:
+    """Constants of TEASER++ that are not settings.
+
+    Attributes
+    ----------
+    differences : int
+        Differences of each correspondence with this many others (chosen), so that their number does not grow with the
+        square.
+    branches : int
+        Branches that the search for the maximum clique tries after a greedy clique (chosen).
+    """
+
+    differences: int = 32
+    branches: int = 2000
+
+
+CONSTANTS = TeaserConstants()
 
 
 @dataclass(frozen=True)
 class TeaserSettings(BaselineSettings):
     """Settings of TEASER++.
 
-    radius          of the FPFH, in voxels
-    noise_bound     how far apart a right match can be at most, in voxels
-    max_matches     of more matches, so many are taken, evenly spread: the graph of those that agree grows with their
-                    square
-    max_iterations  of graduated non-convexity, as in its authors' program
-    factor          by which the function becomes less convex in each of these, as in its authors' program
+    Parameters
+    ----------
+    radius : float, default 5
+        Radius of FPFH, in voxels.
+    noise_bound : float, default 1
+        Largest distance of inlier correspondences, in voxels.
+    max_matches : int, default 8000
+        Of more correspondences, this many are used, evenly spaced: the consistency graph grows with their square.
+    max_iterations : int, default 100
+        Iterations of graduated non-convexity, as in the authors' program.
+    factor : float, default 1.4
+        Factor of the control parameter in each of these, as in the authors' program.
     """
 
     radius: float = 5.0
@@ -53,6 +78,7 @@ class TeaserSettings(BaselineSettings):
     factor: float = 1.4
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations", "max_matches")
         self._require_positive("radius", "noise_bound")
         self._require("a number above 1", lambda value: value > 1, "factor")
@@ -67,77 +93,147 @@ def register_teaser(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Global: the answer does not depend on the start, but for rounding. Nothing is drawn at random."""
+    """Register by TEASER++ without scale (Yang, Shi, Carlone 2021).
+
+    The result does not depend on the initial transform, except for rounding. The energy in the history is the truncated
+    least-squares cost of the rotation.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> flipped = pair.source * [1, -1, -1]  # a rotation by 180 degrees about the x axis
+    >>> result = graphreg.register(flipped, pair.target, method="teaser")
+    >>> result.success
+    True
+    """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    matches = feature_matches(run, settings.radius)
+    matches = match_fpfh(run, settings.radius)
     if len(matches) > settings.max_matches:
         matches = matches[np.linspace(0, len(matches) - 1, settings.max_matches).astype(int)]
-    run.described()
-    align_robustly(run, run.source[matches[:, 0]], run.target[matches[:, 1]], settings)
+    run.finish_features()
+    solve_decoupled(run, run.source[matches[:, 0]], run.target[matches[:, 1]], settings)
     return run.outcome()
 
 
-def align_robustly(run: BaselineRun, x: Floats, y: Floats, settings: TeaserSettings) -> None:
-    """The three steps, for pairs (x, y)."""
+def solve_decoupled(run: BaselineRun, x: Floats, y: Floats, settings: TeaserSettings) -> None:
+    """Estimate clique, rotation and translation from correspondences, and record each iteration in the run.
+
+    Parameters
+    ----------
+    run : BaselineRun
+    x, y : (K, 3) ndarray
+        Corresponding points.
+    settings : TeaserSettings
+    """
     bound = settings.noise_bound * run.voxel
-    # Both ends of a difference can be off by the bound.
-    members, _ = _core.largest_consistent_set(x, y, 2 * bound, BRANCHES, run.threads)
+    # Both ends of a difference have an error of up to the bound.
+    members, _ = _core.largest_consistent_set(x, y, 2 * bound, CONSTANTS.branches, run.threads)
     if len(members) < 3:
         return
     x, y = x[members], y[members]
-    apart = _differences(len(x))
-    before, after = (cloud[apart[:, 1]] - cloud[apart[:, 0]] for cloud in (x, y))
-    for rotation, cost in rotations(before, after, 2 * bound, settings.max_iterations, settings.factor):
-        motion = pose(rotation, [truncated_mean(axis, bound) for axis in (y - x @ rotation.T).T])
-        if run.step(motion, cost):
+    ends = _difference_pairs(len(x))
+    a, b = (cloud[ends[:, 1]] - cloud[ends[:, 0]] for cloud in (x, y))
+    for rotation, cost in estimate_rotation(a, b, 2 * bound, settings.max_iterations, settings.factor):
+        estimate = pose(rotation, [truncated_mean(axis, bound) for axis in (y - x @ rotation.T).T])
+        if run.record(estimate, cost):
             return
 
 
-def rotations(
-    before: Floats, after: Floats, bound: float, max_iterations: int, factor: float
+def estimate_rotation(
+    a: Floats, b: Floats, bound: float, max_iterations: int, factor: float
 ) -> Iterator[tuple[Floats, float]]:
-    """Rotations that come ever closer to the minimum of sum_i min(|b_i - R a_i|^2, bound^2), each with that sum.
+    """Minimise sum_i min(|b_i - R a_i|^2, bound^2) over rotations by graduated non-convexity (GNC-TLS).
 
-    Graduated non-convexity: the first function is convex, and each one after it closer to the sum itself. Ends where
-    every weight is 0 or 1: then both are the same.
+    The first surrogate is convex, and each one after it closer to the truncated cost. It ends where all weights are 0
+    or 1: then surrogate and cost are the same.
+
+    Parameters
+    ----------
+    a, b : (D, 3) ndarray
+        Differences of source and of target points.
+    bound : float
+    max_iterations : int
+    factor : float
+        Growth of the control parameter mu in each iteration.
+
+    Yields
+    ------
+    rotation : (3, 3) ndarray
+    cost : float
+        The truncated cost.
     """
     limit = bound**2
-    weights = np.ones(len(before))
+    weights = np.ones(len(a))
     control = 0.0
     for _ in range(max_iterations):
-        rotation = nearest_rotation((after * weights[:, None]).T @ before)
-        squared = ((after - before @ rotation.T) ** 2).sum(axis=1)
+        rotation = nearest_rotation((b * weights[:, None]).T @ a)
+        squared = ((b - a @ rotation.T) ** 2).sum(axis=1)
         yield rotation, float(np.minimum(squared, limit).sum())
         worst = float(squared.max())
         if control == 0 and worst <= limit:
             return
         control = control * factor if control else limit / (2 * worst - limit)
-        former = weights
-        weights = truncation_weights(squared, limit, control)
-        if not weights.any() or (np.array_equal(weights, former) and np.isin(weights, (0, 1)).all()):
+        previous = weights
+        weights = gnc_weights(squared, limit, control)
+        if not weights.any() or (np.array_equal(weights, previous) and np.isin(weights, (0, 1)).all()):
             return
 
 
-def truncation_weights(squared: Floats, limit: float, control: float) -> Floats:
-    """Weights of graduated non-convexity for squared residuals truncated at `limit`; the larger control, the harder."""
+def gnc_weights(squared: Floats, limit: float, control: float) -> Floats:
+    """Return the weights of GNC-TLS.
+
+    Parameters
+    ----------
+    squared : (D,) ndarray
+        Squared residuals.
+    limit : float
+        Squared residual at which the cost is truncated.
+    control : float
+        mu: the larger, the closer the surrogate is to the truncated cost.
+
+    Returns
+    -------
+    (D,) ndarray
+        From 1 for inliers to 0 for outliers.
+    """
     low, high = limit * control / (control + 1), limit * (control + 1) / control
     between = np.sqrt(limit * control * (control + 1) / np.maximum(squared, low)) - control
     return np.where(squared <= low, 1.0, np.where(squared >= high, 0.0, between))
 
 
 def truncated_mean(values: Floats, bound: float) -> float:
-    """The m that minimises sum_i min((v_i - m)^2, bound^2), exactly (adaptive voting).
+    """Return the m that minimises sum_i min((v_i - m)^2, bound^2), exactly (adaptive voting).
 
-    Which values lie within the bound of m changes only where m passes v_i - bound or v_i + bound. Between two such
-    places the best m is the mean of those within.
+    The set of values within the bound of m changes only where m passes v_i - bound or v_i + bound. Between two such
+    positions the best m is the mean of that set.
+
+    Parameters
+    ----------
+    values : (N,) ndarray
+    bound : float
+
+    Returns
+    -------
+    float
     """
     ordered = np.sort(values)
-    places = np.unique(np.concatenate([ordered - bound, ordered + bound]))
-    middles = (places[1:] + places[:-1]) / 2
+    positions = np.unique(np.concatenate([ordered - bound, ordered + bound]))
+    middles = (positions[1:] + positions[:-1]) / 2
     first, last = np.searchsorted(ordered, middles - bound), np.searchsorted(ordered, middles + bound)
-    held = last > first
-    first, last = first[held], last[held]
-    # Relative to the middle value, so that the squares do not drown the differences.
+    occupied = last > first
+    first, last = first[occupied], last[occupied]
+    # Relative to the median, so that squares do not cancel.
     centre = ordered[len(ordered) // 2]
     sums = np.concatenate([[0], np.cumsum(ordered - centre)])
     squares = np.concatenate([[0], np.cumsum((ordered - centre) ** 2)])
@@ -147,8 +243,8 @@ def truncated_mean(values: Floats, bound: float) -> float:
     return float(centre + total[best] / count[best])
 
 
-def _differences(count: int) -> NDArray[np.int64]:
-    """(D, 2): pairs of matches, each with DIFFERENCES others, or with all where there are not more."""
-    strides = np.unique(np.linspace(1, count // 2, DIFFERENCES).astype(int))
-    one = np.tile(np.arange(count), len(strides))
-    return np.column_stack([one, (one + np.repeat(strides, count)) % count])
+def _difference_pairs(count: int) -> NDArray[np.int64]:
+    """(D, 2): pairs of correspondences, each with `differences` others, or with all where there are fewer."""
+    strides = np.unique(np.linspace(1, count // 2, CONSTANTS.differences).astype(int))
+    first = np.tile(np.arange(count), len(strides))
+    return np.column_stack([first, (first + np.repeat(strides, count)) % count])

@@ -1,10 +1,10 @@
-"""TrICP: ICP on the share of pairs that are closest together.
+"""TrICP, trimmed ICP: least squares over the correspondences with the smallest distances.
 
 D. Chetverikov, D. Svirko, D. Stepanov, P. Krsek: The trimmed iterative closest point algorithm. ICPR 2002.
 
-    minimise over T    e(share, T) = mean of the `share` smallest |T x_i - y_c(i)|^2
+    minimise over T    e(xi, T) = mean of the smallest |T x_i - y_c(i)|^2, a share xi of them all
 
-The share is the overlap of the clouds. Where it is not known, the one is taken that minimises e / share^(1 + lambda).
+xi is the overlap of the clouds. Where it is not known, the one that minimises psi(xi) = e / xi^(1 + lambda) is taken.
 """
 
 from __future__ import annotations
@@ -15,24 +15,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.closest_points import ClosestPoints, iterate, nearest_share, point_distance
+from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_point
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 
-GOLDEN = (np.sqrt(5) - 1) / 2
-# The overlap is found to so much; finer, e hardly changes.
-RESOLUTION = 0.02
+OVERLAP_TOLERANCE = 0.02
+"""The search for the overlap ends at this width of the bracket (chosen): below it, e hardly changes."""
 
 
 @dataclass(frozen=True)
 class TricpSettings(BaselineSettings):
-    """Settings of TrICP, the values being its authors'.
+    """Settings of TrICP, with the values of its authors.
 
-    overlap           share of the source that lies on the target; by default it is searched for
-    smallest_overlap  where that search begins; it ends at 1
-    preference        lambda: how much a larger overlap is preferred in that search
-    max_iterations    for each overlap that is tried
-    tolerance         it ends where the root of the trimmed mean changes by no more than this share
+    Parameters
+    ----------
+    overlap : float, optional
+        xi: share of the source that overlaps the target. By default it is searched for.
+    smallest_overlap : float, default 0.4
+        Lower bound of that search; the upper bound is 1.
+    preference : float, default 2
+        lambda: preference for a larger overlap in that search.
+    max_iterations : int, default 100
+        For each overlap that is tried.
+    tolerance : float, default 1e-4
+        Converged where the square root of the trimmed mean does not change by more than this share.
     """
 
     overlap: float | None = None
@@ -42,6 +48,7 @@ class TricpSettings(BaselineSettings):
     tolerance: float = 1e-4
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         self._require("a number from 0 on", lambda value: value >= 0, "preference")
@@ -51,7 +58,7 @@ class TricpSettings(BaselineSettings):
 
 
 class _Stopped(Exception):
-    """The caller has told the search to stop."""
+    """The callback has stopped the run."""
 
 
 def register_tricp(
@@ -63,51 +70,77 @@ def register_tricp(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Nothing is drawn at random: the seed changes nothing.
+    """Register by trimmed ICP (Chetverikov et al. 2002).
 
-    The search for the overlap is a golden section, each try beginning at the start. All steps of all tries are in the
-    history, their energy being e / share^(1 + lambda); the last entry is the best of them.
+    The overlap is searched for by golden section; ICP starts from the initial transform for each overlap. The history
+    has all iterations of all overlaps, with psi(xi) as energy; its last entry is the best of them.
+
+    Parameters
+    ----------
+    source, target, settings, init, seed, threads, callback
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> result = graphreg.register(pair.source, pair.target, method="tricp", overlap=0.8)
+    >>> result.success
+    True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
-    objective = point_distance(run)
-    start = run.motion
+    objective = point_to_point(run)
+    start = run.estimate
 
-    def aligned(share: float) -> tuple[float, Floats]:
-        scale = share ** -(1 + settings.preference)
-        value, stopped = iterate(
-            run, closest, objective, nearest_share(share), settings.max_iterations, settings.tolerance, start, scale
+    def align(overlap: float) -> tuple[float, Floats]:
+        scale = overlap ** -(1 + settings.preference)
+        value, stopped = iterate_closest_points(
+            run,
+            closest,
+            objective,
+            closest_share(overlap),
+            settings.max_iterations,
+            settings.tolerance,
+            start,
+            scale,
         )
         if stopped:
             raise _Stopped
-        return scale * value, run.motion
+        return scale * value, run.estimate
 
     try:
         if settings.overlap is not None:
-            aligned(settings.overlap)
+            align(settings.overlap)
         else:
-            value, motion = _golden_section(aligned, settings.smallest_overlap, 1.0)
-            if motion is not run.motion:
-                run.step(motion, value)
+            value, estimate = _golden_section(align, settings.smallest_overlap, 1.0)
+            if estimate is not run.estimate:
+                run.record(estimate, value)
     except _Stopped:
         pass
     return run.outcome()
 
 
-def _golden_section(tried: Callable[[float], tuple[float, Floats]], low: float, high: float) -> tuple[float, Floats]:
-    """The best of all tries between `low` and `high`."""
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left, at_right = tried(left), tried(right)
-    tries = [at_left, at_right]
-    while high - low > RESOLUTION:
+def _golden_section(evaluate: Callable[[float], tuple[float, Floats]], low: float, high: float) -> tuple[float, Floats]:
+    """Minimise a function of the overlap between `low` and `high`; returns the best of all evaluations."""
+    ratio = (np.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = evaluate(left), evaluate(right)
+    evaluations = [at_left, at_right]
+    while high - low > OVERLAP_TOLERANCE:
         if at_left[0] < at_right[0]:
             high, right, at_right = right, left, at_left
-            left = high - GOLDEN * (high - low)
-            at_left = tried(left)
-            tries.append(at_left)
+            left = high - ratio * (high - low)
+            at_left = evaluate(left)
+            evaluations.append(at_left)
         else:
             low, left, at_left = left, right, at_right
-            right = low + GOLDEN * (high - low)
-            at_right = tried(right)
-            tries.append(at_right)
-    return min(tries, key=lambda found: found[0])
+            right = low + ratio * (high - low)
+            at_right = evaluate(right)
+            evaluations.append(at_right)
+    return min(evaluations, key=lambda evaluation: evaluation[0])
