@@ -18,8 +18,15 @@ MODULES = sorted(
 )
 
 
-# Their examples simulate several scans.
-SLOW = ("graphreg.datasets.synthetic", "graphreg.multiscan.multiway_registration", "graphreg.multiscan.odometry")
+# Their examples simulate several scans, or write pages with large pictures.
+SLOW = (
+    "graphreg.datasets.synthetic",
+    "graphreg.multiscan.multiway_registration",
+    "graphreg.multiscan.odometry",
+    "graphreg.reports.multiway_page",
+    "graphreg.reports.registration_page",
+    "graphreg.reports.trajectory_page",
+)
 
 
 @pytest.mark.parametrize(

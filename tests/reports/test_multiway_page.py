@@ -97,6 +97,13 @@ def coloured_pixels(browser: Browser) -> int:
 
 
 @pytest.mark.slow
+def test_edges_of_the_pose_graph_are_visible(shown: Browser) -> None:
+    strokes = shown.evaluate("[...document.querySelectorAll('.graph line')].map((e) => getComputedStyle(e).stroke)")
+    assert strokes
+    assert "none" not in strokes
+
+
+@pytest.mark.slow
 def test_print_has_a_still_picture_and_named_columns(shown: Browser) -> None:
     assert shown.evaluate("getComputedStyle(document.querySelector('.still')).display") == "none"
     shown.print_preview(True)

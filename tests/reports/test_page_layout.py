@@ -14,6 +14,7 @@ from tests.support.html_pages import Page
 
 from graphreg.reports import charts
 from graphreg.reports.page_layout import (
+    ASSETS,
     asset,
     chart_figure,
     figure_cards,
@@ -113,6 +114,12 @@ def test_every_colour_of_a_chart_follows_the_theme() -> None:
         name = charts.hex_colour(colour)
         assert f'.chart [stroke="{name}"]' in style
         assert f'.chart [fill="{name}"]' in style
+
+
+def test_no_asset_is_empty() -> None:
+    files = sorted(ASSETS.iterdir())
+    assert files
+    assert all(file.stat().st_size > 100 for file in files)
 
 
 @pytest.fixture

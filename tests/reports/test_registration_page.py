@@ -18,6 +18,7 @@ from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports import display_clouds, registration_page
 from graphreg.reports.registration_page import MAX_ITERATIONS
+from graphreg.reports.table_cells import percent
 
 T_TARGET_SOURCE = pose(rotation_from_vector([0.1, -0.1, 0.15]), [0.02, -0.01, 0.03])
 TARGET = small_scan("hare")[::3]
@@ -47,7 +48,7 @@ def test_every_method_has_a_report(tmp_path: Path, method: str) -> None:
     page = written(tmp_path / "report.html", found, SOURCE, TARGET)
     text = page.text()
     assert found.reason.partition(": ")[2] in text
-    assert f"{found.overlap:.0%}" in text
+    assert percent(found.overlap) in text
     assert f"{found.confidence:.2f}" in text
     for stage in found.timings:
         assert stage in page.texts["th"]

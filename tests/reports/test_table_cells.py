@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphreg.reports.table_cells import MISSING, cell, columns_of, is_number
+from graphreg.reports.table_cells import MISSING, cell, columns_of, is_number, percent
 
 
 @given(st.floats(-1e300, 1e300))
@@ -39,3 +39,10 @@ def test_columns_with_lists_or_mappings_in_any_row_are_left_out() -> None:
 )
 def test_a_column_is_numeric_if_all_its_known_values_are(values: list[Any], numeric: bool) -> None:
     assert is_number([{"x": value} for value in values], "x") is numeric
+
+
+@given(st.floats(0, 1), st.integers(0, 3))
+def test_percentages_are_rounded_to_their_digits(share: float, digits: int) -> None:
+    number, unit = percent(share, digits).split()
+    assert unit == "%"
+    assert float(number) == pytest.approx(100 * share, abs=0.51 * 10**-digits)

@@ -110,6 +110,8 @@ def test_map_and_trajectory_are_displayed_and_can_be_hidden(browser: Browser, pa
     track = browser.pixels("#clouds")
     browser.click("[name=show][value='0']")
     empty = browser.pixels("#clouds")
+    swatches = "[...document.querySelectorAll('.swatch')].map((e) => getComputedStyle(e).backgroundColor)"
+    assert len(set(browser.evaluate(swatches))) == 4
     areas = [int((picture != empty).any(axis=-1).sum()) for picture in (both, track)]
     assert areas[0] > areas[1] > 0
     browser.evaluate("document.getElementById('home').click()")

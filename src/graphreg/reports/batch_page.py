@@ -28,6 +28,7 @@ from graphreg.reports.page_layout import (
     verdict_banner,
     write_page,
 )
+from graphreg.reports.table_cells import percent
 
 CSV_COLUMNS = (
     "id", "source", "target", "state", "confidence", "overlap", "inlier_rmse", "reason", "transformation", "method",
@@ -156,7 +157,7 @@ def _reason(batch: Batch, errors: Counter[str]) -> str:
 def _figures(batch: Batch, summary: _Summary) -> list[tuple[str, str, str]]:
     """The key figures: name, value, explanation."""
     figures = [
-        ("Registered", f"{batch.registered:,}", f"{batch.registered / batch.jobs:.1%} of all jobs"),
+        ("Registered", f"{batch.registered:,}", f"{percent(batch.registered / batch.jobs, 1)} of all jobs"),
         ("Not registered", f"{batch.not_registered:,}", f"confidence below {VERDICT.success:g}"),
         ("Set aside", f"{batch.set_aside:,}", "could not be run; reasons below"),
     ]

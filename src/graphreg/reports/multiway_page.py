@@ -29,6 +29,7 @@ from graphreg.reports.page_layout import (
     write_page,
 )
 from graphreg.reports.page_payload import cloud_entry
+from graphreg.reports.table_cells import percent
 from graphreg.threads import thread_count
 
 # Points of all scans together that are displayed.
@@ -61,6 +62,13 @@ def multiway_report(result: Multiway, path: str | os.PathLike[str], *, threads: 
     ------
     InputError
         If an argument cannot be used.
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> scans = [scan.points for scan in synthetic.sequence("hare", 2, 20.0, points=2000)]
+    >>> multiway_report(graphreg.multiway(scans), "multiway.html")
     """
     if not isinstance(result, Multiway):
         raise InputError(f"result: expected what multiway() returned, got {type(result).__name__}")
@@ -124,6 +132,8 @@ class _Scene:
         The default view of the first registered scan.
     before, after : list of (4, 4) ndarray
         Pose of each scan about its centre; `after` is None for a scan outside the largest group.
+    radius_before : float
+        Radius of the scene before registration; after registration it is 1.
     shortened : bool
         Whether the scans are displayed closer together than they are before registration.
     """
@@ -133,6 +143,7 @@ class _Scene:
     view: Floats
     before: list[Floats]
     after: list[Floats | None]
+    radius_before: float
     shortened: bool
 
     @classmethod
@@ -150,15 +161,17 @@ class _Scene:
         unit = _radius(final[main], [clouds[scan] for scan in main])
         # Before registration scans may be far apart; then only their rotations are displayed as they are.
         scale = min(1.0, MAX_SCENE_RADIUS * unit / _radius(initial, clouds))
+        initial = scale * initial
         return cls(
             clouds,
             unit,
             default_view(clouds[main[0]]),
-            [pose(np.eye(3), scale * centre / unit) for centre in initial],
+            [pose(np.eye(3), centre / unit) for centre in initial],
             [
                 pose(T[:3, :3], centre / unit) if scan in main else None
                 for scan, (T, centre) in enumerate(zip(result.poses, final, strict=True))
             ],
+            _radius(initial, clouds) / unit,
             scale < 1,
         )
 
@@ -178,6 +191,7 @@ class _Scene:
             ],
             "before": [_pose_entry(T) for T in self.before],
             "after": [_pose_entry(hidden if T is None else T) for T in self.after],
+            "radii": [self.radius_before, 1.0],
             "view": self.view.ravel().tolist(),
         }
 
@@ -250,7 +264,7 @@ def _pair_rows(result: Multiway) -> list[Row]:
         (
             f"{result.names[edge.source]} to {result.names[edge.target]}",
             f"{edge.confidence:.2f}",
-            f"{edge.overlap:.0%}",
+            percent(edge.overlap),
             "yes" if edge.used else "no",
             edge.reason,
         )

@@ -1,11 +1,4 @@
-"""Still pictures of clouds and registrations, rendered without a display.
-
-Examples
---------
->>> from graphreg.datasets import synthetic
->>> preview(synthetic.scan("hare", points=2000).points, size=(200, 150)).shape
-(150, 200, 3)
-"""
+"""Still pictures of clouds and registrations, rendered without a display."""
 
 from __future__ import annotations
 
@@ -56,6 +49,15 @@ def before_and_after(
     Returns
     -------
     (height, width, 3) uint8 ndarray
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> from graphreg.reports.pictures import write_png
+    >>> pair = synthetic.pair("hare", 20.0, points=2000)
+    >>> result = graphreg.register(pair.source, pair.target)
+    >>> write_png("before_after.png", before_and_after(result, pair.source, pair.target, size=(400, 150)))
     """
     return before_and_after_image(as_result(result), *describe_pair(source, target, threads), size)
 
@@ -90,6 +92,12 @@ def preview(cloud: Any, size: tuple[int, int] = (1000, 750), threads: int | None
     Returns
     -------
     (height, width, 3) uint8 ndarray
+
+    Examples
+    --------
+    >>> from graphreg.datasets import synthetic
+    >>> preview(synthetic.scan("hare", points=2000).points, size=(200, 150)).shape
+    (150, 200, 3)
     """
     described = describe_cloud(cloud, "cloud", thread_count(threads))
     points = (_picture_points(described) / described.radius) @ picture_axes(described).T

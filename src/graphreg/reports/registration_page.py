@@ -36,6 +36,7 @@ from graphreg.reports.page_layout import (
     write_page,
 )
 from graphreg.reports.page_payload import largest_residual, registration_payload
+from graphreg.reports.table_cells import percent
 from graphreg.result import Result
 from graphreg.threads import thread_count
 
@@ -83,6 +84,7 @@ def report(
 
     Examples
     --------
+    >>> import graphreg
     >>> from graphreg.datasets import synthetic
     >>> pair = synthetic.pair("hare", 20.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target)
@@ -158,7 +160,7 @@ def _figures(result: Result, source: DisplayCloud) -> list[tuple[str, str, str]]
     """The key figures: name, value, explanation."""
     rmse = "none" if np.isnan(result.inlier_rmse) else f"{result.inlier_rmse:.4g}"
     return [
-        ("Overlap", f"{result.overlap:.0%}", "share of the source that overlaps the target"),
+        ("Overlap", percent(result.overlap), "share of the source that overlaps the target"),
         ("Inlier RMSE", rmse, "distance of the overlap to the target's surface, unit of the data"),
         *_pose_figures(result, source),
         (
@@ -198,7 +200,7 @@ def _uncertainty_figure(result: Result) -> Iterator[tuple[str, str, str]]:
 def _second_best_figure(result: Result) -> Iterator[tuple[str, str, str]]:
     if len(result.scores) > 1 and result.scores[0] > 0:
         share = max(result.scores[1], 0.0) / result.scores[0]
-        yield "Second-best pose", f"{share:.0%}", f"of the best score, among {result.hypotheses:,} pose hypotheses"
+        yield "Second-best pose", percent(share), f"of the best score, among {result.hypotheses:,} pose hypotheses"
 
 
 def _residual_histogram(residuals: tuple[Floats, Floats], max_residual: float) -> str:
@@ -211,7 +213,7 @@ def _residual_histogram(residuals: tuple[Floats, Floats], max_residual: float) -
     for name, values in zip(("source", "target"), residuals, strict=True):
         x, counts = histogram_outline(values, edges)
         outlines[name] = x, counts / len(values) * 100
-        larger.append(f"{(values > max_residual).mean():.0%} of the {name}")
+        larger.append(f"{percent((values > max_residual).mean())} of the {name}")
     svg = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
     return chart_figure(svg, f"Beyond the axis: {' and '.join(larger)}.", "histogram")
 
@@ -221,9 +223,9 @@ def _history_charts(iterations: Sequence[Iteration]) -> Iterator[str]:
     from graphreg.reports.charts import LARGEST_VALUE, line_chart
 
     series: tuple[tuple[str, str, list[float | None]], ...] = (
-        ("Energy", "the objective that the method minimises, in its own unit", [now.energy for now in iterations]),
-        ("Temperature", "of simulated annealing", [now.temperature for now in iterations]),
-        ("Acceptance", "acceptance rate of simulated annealing", [now.accept_rate for now in iterations]),
+        ("Energy", "Objective that the method minimises, in its own unit.", [now.energy for now in iterations]),
+        ("Temperature", "Temperature of simulated annealing.", [now.temperature for now in iterations]),
+        ("Acceptance", "Acceptance rate of simulated annealing.", [now.accept_rate for now in iterations]),
     )
     number = np.array([now.number for now in iterations])
     for title, note, values in series:
@@ -251,7 +253,7 @@ def _scan_rows(result: Result, clouds: tuple[DisplayCloud, DisplayCloud], names:
         ("points", *(f"{cloud.total:,}" for cloud in clouds)),
         ("not finite, dropped", *(f"{count:,}" for count in result.dropped)),
         ("points displayed", *(f"{len(cloud.points):,}" for cloud in clouds)),
-        ("outliers (X84) among them", *(f"{1 - cloud.inlier_count / len(cloud.points):.1%}" for cloud in clouds)),
+        ("outliers (X84) among them", *(percent(1 - cloud.inlier_count / len(cloud.points), 1) for cloud in clouds)),
         ("too far away to display", *(f"{cloud.too_far_count:,}" for cloud in clouds)),
         ("point spacing", *(f"{cloud.spacing:.3g}" for cloud in clouds)),
     ]

@@ -45,3 +45,14 @@ def cell(value: Any) -> str:
     if value is None:
         return MISSING
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Format a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.93), percent(0.1234, 1)
+    ('93 %', '12.3 %')
+    """
+    return f"{100 * share:.{digits}f} %"

@@ -70,6 +70,13 @@ def trajectory_report(
     ------
     InputError
         If an argument cannot be used.
+
+    Examples
+    --------
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> frames = [scan.points for scan in synthetic.sequence("street", 2, 1.0, points=2000)]
+    >>> trajectory_report(graphreg.sequence(frames), "sequence.html", name="street")
     """
     if not isinstance(trajectory, Trajectory) or not trajectory.steps:
         raise InputError(
@@ -112,10 +119,7 @@ def _reason(trajectory: Trajectory, failed: list[FrameResult]) -> str:
     if not failed:
         worst = min(trajectory.steps, key=lambda step: step.confidence)
         return f"lowest confidence {worst.confidence:.2f}, of {worst.name}"
-    return (
-        "their poses are predicted by constant velocity from the frames before. "
-        f"The first is {failed[0].name}: {failed[0].reason}"
-    )
+    return f"kept at the constant-velocity prediction; the first is {failed[0].name}: {failed[0].reason}"
 
 
 def _figures(trajectory: Trajectory) -> list[tuple[str, str, str]]:

@@ -40,8 +40,10 @@ POINT_SIZE, MIN_POINT_SIZE = 0.7, 0.004
 EDGE_BRIGHTNESS = 0.6
 # Radians.
 FIELD_OF_VIEW = 0.8
-# Distance of the camera, as a share of that at which the bounding spheres of both clouds fit; few clouds fill theirs.
-CAMERA_DISTANCE = 0.85
+# Distance of the camera, in units of that at which spheres of both clouds' radii fit the height of the window.
+CAMERA_DISTANCE = 1.05
+# The camera looks this far to the right of the clouds, as a share of the larger radius: the controls cover that part.
+CAMERA_OFFSET = 0.35
 # Size of the transform handle, in units of the larger radius.
 HANDLE_SIZE = 0.8
 INITIAL_POSE, START_POSE = "as read", "last start"
@@ -145,7 +147,7 @@ class Viewer:
 
     def _place_camera(self) -> None:
         """Look at both clouds from the default view of the target."""
-        _, up, viewer = default_view(self._target)
+        right, up, viewer = default_view(self._target)
         translation = displayed_pose(self._live.snapshot.pose, self._source, self._target).translation
         distance = CAMERA_DISTANCE * (1 + float(np.linalg.norm(translation)) / 2) / np.sin(FIELD_OF_VIEW / 2)
         upright = np.zeros(3)
@@ -153,8 +155,8 @@ class Viewer:
         self._server.scene.set_up_direction(upright)
         camera = self._server.initial_camera
         camera.fov = FIELD_OF_VIEW
-        camera.look_at = translation / 2
-        camera.position = translation / 2 + distance * viewer
+        camera.look_at = translation / 2 + CAMERA_OFFSET * right
+        camera.position = camera.look_at + distance * viewer
 
     def _add_settings(self) -> None:
         gui = self._server.gui
