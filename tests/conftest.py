@@ -43,8 +43,8 @@ def small_demo(monkeypatch: pytest.MonkeyPatch, small_pictures: None) -> None:
 def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures of few pixels and without antialiasing: to draw them takes most of the time of a command."""
     module = import_module("graphreg.cli.demo")  # as a name of the package, it is the function
-    monkeypatch.setattr(module, "PANELS", (320, 84))
-    monkeypatch.setattr(module, "PAIR", (320, 120))
+    monkeypatch.setattr(module, "SCAN_PICTURE", (320, 84))
+    monkeypatch.setattr(module, "REGISTRATION_PICTURE", (320, 120))
     for page in ("registration_page", "multiway_page", "trajectory_page"):
         monkeypatch.setattr(f"graphreg.reports.{page}.PICTURE", (140, 56))
     monkeypatch.setattr("graphreg.reports.pictures.SAMPLES", 1)

@@ -1,4 +1,4 @@
-"""graphreg batch: the exit status, what is printed, the files."""
+"""graphreg batch: the exit status, the summary and the output files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.batch_jobs import keys_in, pairs_of, write_scans
-from tests.support.commands import run_command
+from tests.support.commands import PROGRAM, run_command
 
 import graphreg
 from graphreg.batches.store import Record
@@ -24,7 +24,7 @@ from graphreg.datasets import synthetic
 
 
 def program(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", "from graphreg.cli import main; main()", "batch", *map(str, arguments)]
+    return [sys.executable, "-c", PROGRAM, "batch", *map(str, arguments)]
 
 
 def batch_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -39,7 +39,7 @@ def scans() -> dict[str, Floats]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two scans that belong together, one that does not, and tables of jobs in a folder of their own."""
+    """Two scans of one body, one of another, and tables of jobs in a folder of their own."""
     for name, points in scans().items():
         np.save(tmp_path / f"{name}.npy", points)
     (tmp_path / "tables").mkdir()
@@ -58,17 +58,17 @@ def test_all_registered(folder: Path) -> None:
     assert len(keys_in(folder / "tables" / "good.results.jsonl")) == 2
     again = batch_command("tables/good.csv", "--json", cwd=folder)
     assert again.returncode == 0
-    told = json.loads(again.stdout)
-    assert (told["registered"], told["before"]) == (2, 2)
+    output = json.loads(again.stdout)
+    assert (output["registered"], output["before"]) == (2, 2)
 
 
-def test_some_are_not_and_the_files_say_which(folder: Path) -> None:
+def test_jobs_that_are_not_registered_or_fail_are_in_the_files(folder: Path) -> None:
     done = batch_command(
         "tables/mixed.csv", "-o", "r.jsonl", "--csv", "s.csv", "--report", "s.html", "--cache", "kept", cwd=folder
     )
     assert done.returncode == 1, done.stderr
     assert "registered: 1 of 3 pairs" in done.stdout
-    assert "set aside: <gone>: " in done.stdout
+    assert "failed: <gone>: " in done.stdout
     assert list((folder / "kept" / "prepared").rglob("*.npz"))
     with (folder / "s.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -80,8 +80,8 @@ def test_some_are_not_and_the_files_say_which(folder: Path) -> None:
     records = [Record(**json.loads(line)) for line in (folder / "r.jsonl").read_text().splitlines()]
     (good,) = (record for record in records if record.id == "good")
     assert good.result is not None
-    motion = np.array(rows[0]["transformation"].split(), float).reshape(4, 4)
-    assert np.array_equal(motion, good.result["transformation"])
+    transformation = np.array(rows[0]["transformation"].split(), float).reshape(4, 4)
+    assert np.array_equal(transformation, good.result["transformation"])
     assert float(rows[0]["confidence"]) == good.result["confidence"]
     page = (folder / "s.html").read_text(encoding="utf-8")
     assert "1 of 3 pairs registered" in page
@@ -89,7 +89,7 @@ def test_some_are_not_and_the_files_say_which(folder: Path) -> None:
     assert "<gone>" not in page
 
 
-def test_the_transformation_of_a_table_starts_the_next_batch(folder: Path) -> None:
+def test_the_transformation_of_a_table_is_an_initial_pose_of_another(folder: Path) -> None:
     batch_command("tables/good.csv", "--csv", "s.csv", cwd=folder)
     with (folder / "s.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -102,7 +102,7 @@ def test_the_transformation_of_a_table_starts_the_next_batch(folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
+    ("arguments", "message"),
     [
         (["gone.csv"], "gone.csv"),
         (["tables/good.csv", "-o", "r.csv"], "ends in .jsonl"),
@@ -112,15 +112,15 @@ def test_the_transformation_of_a_table_starts_the_next_batch(folder: Path) -> No
         (["0.npy"], "ends in .csv or .jsonl"),
     ],
 )
-def test_bad_input_is_one_line(folder: Path, arguments: list[str], problem: str) -> None:
+def test_bad_input_is_one_line(folder: Path, arguments: list[str], message: str) -> None:
     done = batch_command(*arguments, cwd=folder)
     assert done.returncode == 2
-    assert problem in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not list(folder.rglob("*.jsonl"))
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_after_ctrl_c_the_same_command_resumes(tmp_path: Path) -> None:
     jobs: list[dict[str, Any]] = pairs_of(tmp_path, write_scans(tmp_path, 5))
     table, out = tmp_path / "jobs.csv", tmp_path / "jobs.results.jsonl"
     table.write_text("source,target\n" + "".join(f"{job['source']},{job['target']}\n" for job in jobs))
@@ -128,10 +128,10 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None
         while command.poll() is None and not (out.exists() and keys_in(out)):
             time.sleep(0.01)
         command.send_signal(signal.SIGINT)
-        _, said = command.communicate(timeout=60)
+        _, errors = command.communicate(timeout=60)
     assert command.returncode == 130
-    assert "the same command goes on from there" in said
-    assert "Traceback" not in said
+    assert "the same command resumes" in errors
+    assert "Traceback" not in errors
     done = len(keys_in(out))
     assert 1 <= done < len(jobs)
     assert graphreg.batch(table, out).before == done

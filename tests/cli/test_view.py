@@ -1,4 +1,4 @@
-"""graphreg view: where it says it is to be seen, what it refuses, how it ends."""
+"""graphreg view: the address that it prints, what it refuses, how it stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.support.commands import Shell
+from tests.support.commands import PROGRAM, CommandLine
 from tests.support.strategies import small_scan
 
 import graphreg
@@ -23,7 +23,6 @@ import graphreg
 needs_viser = pytest.mark.skipif(
     find_spec("viser") is None, reason="viser is not installed: pip install 'graphreg[view]'"
 )
-COMMAND = "from graphreg.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def viewing(folder: Path, *options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command, once it listens, and the first line that it says."""
-    program = [sys.executable, "-c", COMMAND, "view", "source.ply", "target.ply", *options]
+    """The command, once it listens, and the first line that it prints."""
+    program = [sys.executable, "-c", PROGRAM, "view", "source.ply", "target.ply", *options]
     usual = {name: value for name, value in os.environ.items() if name not in ("SSH_CONNECTION", "DISPLAY")}
     with subprocess.Popen(
         program, cwd=folder, env={**usual, "PYTHONUNBUFFERED": "1", **environment}, text=True,
@@ -51,7 +50,7 @@ def viewing(folder: Path, *options: str, **environment: str) -> Iterator[tuple[s
 
 
 def rest(running: subprocess.Popen[str]) -> tuple[str, str]:
-    """What else it says, until it ends."""
+    """The rest of its output, until it stops."""
     assert running.stdout is not None
     assert running.stderr is not None
     said = running.stdout.read(), running.stderr.read()
@@ -60,17 +59,17 @@ def rest(running: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """In this process, where viser need not be loaded anew for each test."""
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Commands in this process, where viser is imported only once."""
     monkeypatch.chdir(folder)
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
-    return Shell(monkeypatch, capsys)
+    return CommandLine(monkeypatch, capsys)
 
 
 @pytest.fixture
-def ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C, as soon as it would wait for something to happen."""
+def interrupted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C as soon as the server waits."""
     from graphreg.reports.viewer import Viewer
 
     def interrupted(viewer: Viewer) -> None:
@@ -80,7 +79,7 @@ def ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_viser
-def test_it_says_where_it_is_to_be_seen_and_ends_on_ctrl_c(folder: Path) -> None:
+def test_it_prints_its_address_and_stops_on_ctrl_c(folder: Path) -> None:
     with viewing(folder, "--no-browser", "--port", "0", SSH_CONNECTION="192.0.2.1 5000 192.0.2.2 22") as (
         running,
         said,
@@ -93,17 +92,17 @@ def test_it_says_where_it_is_to_be_seen_and_ends_on_ctrl_c(folder: Path) -> None
         running.send_signal(signal.SIGINT)
         out, err = rest(running)
     assert running.returncode == 0
-    # From far away one needs a tunnel to the loopback address.
+    # From another machine a tunnel to the loopback address is needed.
     assert f"ssh -L {port}:127.0.0.1:{port} " in out
-    assert out.endswith("ended\n")
+    assert out.endswith("stopped\n")
     assert err == ""
     assert sorted(path.name for path in folder.iterdir()) == ["source.ply", "target.ply"]
 
 
 @needs_viser
-@pytest.mark.usefixtures("ended_at_once")
-def test_others_can_look_only_where_it_is_told_so(run: Shell) -> None:
-    warned = "anyone who can reach this address can look at the scans"
+@pytest.mark.usefixtures("interrupted_at_once")
+def test_other_machines_have_access_only_on_request(run: CommandLine) -> None:
+    warned = "anyone who can reach this address can see the scans"
     done = run("view", "source.ply", "target.ply", "--no-browser", "--port", "0", "--host", "0.0.0.0")
     assert done.status == 0
     assert done.out.startswith(f"open http://{socket.gethostname()}:")
@@ -114,10 +113,10 @@ def test_others_can_look_only_where_it_is_told_so(run: Shell) -> None:
 
 
 @needs_viser
-@pytest.mark.usefixtures("ended_at_once")
+@pytest.mark.usefixtures("interrupted_at_once")
 @pytest.mark.parametrize("wanted", [True, False])
-def test_the_browser_is_opened_where_there_is_a_screen(
-    run: Shell, monkeypatch: pytest.MonkeyPatch, wanted: bool
+def test_a_browser_is_opened_if_there_is_a_display(
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
@@ -131,7 +130,7 @@ def test_the_browser_is_opened_where_there_is_a_screen(
 
 
 @needs_viser
-def test_a_port_that_is_taken_is_told(run: Shell) -> None:
+def test_a_port_in_use_is_refused(run: CommandLine) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -143,7 +142,7 @@ def test_a_port_that_is_taken_is_told(run: Shell) -> None:
 
 @needs_viser
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "." * 300, ""])
-def test_an_address_that_is_not_ours_is_told(host: str) -> None:
+def test_the_address_of_another_machine_is_refused(host: str) -> None:
     from graphreg.reports.viewer import free_port
 
     with pytest.raises(graphreg.InputError, match=re.escape(f"host, port: cannot listen at {host!r}")):
@@ -151,13 +150,13 @@ def test_an_address_that_is_not_ours_is_told(host: str) -> None:
 
 
 @needs_viser
-def test_what_cannot_be_read_is_told(run: Shell) -> None:
+def test_a_missing_file_is_one_line(run: CommandLine) -> None:
     done = run("view", "source.ply", "none.ply")
     assert done.status == 2
     assert done.err == "graphreg: none.ply: No such file or directory\n"
 
 
-def test_without_viser_it_says_how_to_install_it(run: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_viser_the_error_has_the_install_command(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
     monkeypatch.delitem(sys.modules, "graphreg.reports.viewer", raising=False)
     done = run("view", "source.ply", "target.ply")

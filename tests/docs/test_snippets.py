@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.commands import Shell
+from tests.support.commands import CommandLine
 from tests.support.snippets import LASTING, PAGES, PYTHON, UNWANTED, Block, blocks, environment, lines_of_shell
 from tests.support.strategies import small_pair
 
@@ -132,7 +132,7 @@ def test_a_command_line_runs(
     program, *words = shlex.split(line)
     assert program == "graphreg"
     expanded = [name for word in words for name in (sorted(glob.glob(word)) or [word])]
-    done = Shell(monkeypatch, capsys)(*expanded)
+    done = CommandLine(monkeypatch, capsys)(*expanded)
     assert done.status == 0, done.err + done.out
 
 

@@ -1,4 +1,4 @@
-"""The command line as users type it, in this process: to start another one takes most of a second."""
+"""The command line as users call it, in this process: to start another one takes most of a second."""
 
 from __future__ import annotations
 
@@ -15,12 +15,31 @@ import pytest
 
 from graphreg.cli import main
 
+# The command line as a program for `python -c`.
+PROGRAM = "from graphreg.cli import main; main()"
+
 
 @dataclass
-class Done:
+class Completed:
+    """Exit status, standard output and standard error of a command."""
+
     status: int
     out: str
     err: str
+
+
+class CommandLine:
+    """Runs commands in the current folder."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object) -> Completed:
+        self._monkeypatch.setattr(sys, "argv", ["graphreg", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit:
+            main()
+        captured = self._capsys.readouterr()
+        return Completed(int(exit.value.code or 0), captured.out, captured.err)
 
 
 def run_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -32,8 +51,8 @@ def run_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[st
     try:
         with patch.object(sys, "argv", command), redirect_stdout(out), redirect_stderr(err):
             main()
-    except SystemExit as left:
-        status = int(left.code or 0)
+    except SystemExit as exit:
+        status = int(exit.code or 0)
     finally:
         os.chdir(before)
     return subprocess.CompletedProcess(command, status, *(_text(stream) for stream in (out, err)))
@@ -42,17 +61,3 @@ def run_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[st
 def _text(stream: io.TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
-
-
-class Shell:
-    """Runs commands in the current folder."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: object) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["graphreg", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        captured = self._capsys.readouterr()
-        return Done(int(left.value.code or 0), captured.out, captured.err)

@@ -1,6 +1,6 @@
-"""The command line: one file a command.
+"""The command line, one module per command.
 
-Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted, 141 nobody reads the output any more.
+Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted, 141 output pipe closed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from graphreg.cli.register import register
 from graphreg.cli.sequence import sequence
 from graphreg.cli.view import view
 
-# What Typer raises for words that it does not understand; it has no name for it of its own.
+# The exception of Typer for wrong usage, which it does not export.
 _UsageError: Any = typer.BadParameter.__base__
-# As shells say it of a program that a closed pipe ends.
-UNREAD = 141
+# The status that shells report for a program ended by SIGPIPE.
+PIPE_CLOSED = 141
 
 
 def _unwrapped(text: str) -> str:
-    """Each paragraph on one line, but for those that are marked to stay as they are."""
+    """Join the lines of each paragraph, except those marked with \\b."""
     paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(part if part.startswith("\b") else part.replace("\n", " ") for part in paragraphs)
 
@@ -48,7 +48,9 @@ app = typer.Typer(
       graphreg register source.ply target.ply -o T.txt --report report.html
       graphreg apply T.txt source.ply moved.ply
 
-    `graphreg COMMAND --help` tells more. Exit status: 0 done, 1 not registered, 2 bad input, 130 interrupted.
+    `graphreg COMMAND --help` shows the options of a command.
+
+    Exit status: 0 done, 1 not registered, 2 bad input, 130 interrupted.
     """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -66,7 +68,7 @@ app.command()(convert)
 app.command()(demo)
 app.command()(bench)
 app.add_typer(data, name="data")
-# Paragraphs are written for the width of our files; on the screen they take that of the terminal.
+# Docstrings are wrapped for the source; the help is wrapped by the terminal.
 for _command in (*app.registered_commands, *data.registered_commands):
     _command.help = _unwrapped(_command.callback.__doc__ or "")
 
@@ -80,36 +82,36 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None: ...
 
 
 def main() -> None:
-    """Run the command line; what the user did wrong is told in one line, without a traceback."""
+    """Run the command line; errors of the user are one line on standard error, without a traceback."""
     from graphreg.errors import InputError, MissingExtraError
 
     try:
-        # In a context of its own, so that how much is said does not outlast the call.
+        # In a context of its own, so that --quiet and --verbose end with the call.
         status = copy_context().run(app, prog_name="graphreg", standalone_mode=False)
     except _UsageError as problem:
-        told = problem.format_message()
-        # Where nothing was asked for, the help has been shown already.
-        if not told:
+        message = problem.format_message()
+        # Without a command, the help has been shown already.
+        if not message:
             sys.exit(2)
-        _leave(f"{told.rstrip('.')} (`{problem.ctx.command_path} --help` tells more)")
+        _fail(f"{message.rstrip('.')} (see `{problem.ctx.command_path} --help`)")
     except (InputError, MissingExtraError) as problem:
-        _leave(str(problem))
+        _fail(str(problem))
     except OSError as problem:
-        said = problem.strerror or str(problem)
-        _leave(f"{problem.filename}: {said}" if problem.filename else said)
+        message = problem.strerror or str(problem)
+        _fail(f"{problem.filename}: {message}" if problem.filename else message)
     except MemoryError:
-        _leave("not enough memory for a scan of this size; thin it out with voxels first")
-    except SystemExit as left:
-        # What Typer and Rich make of a pipe that nobody reads on, as in `graphreg --help | head -1`, is our word for
-        # "not registered".
-        if isinstance(left.__context__, BrokenPipeError):
-            sys.exit(UNREAD)
+        _fail("not enough memory for a scan of this size; downsample it first")
+    except SystemExit as exit:
+        # Typer and Rich exit with 1 when the pipe is closed, as in `graphreg --help | head -1`; here 1 means "not
+        # registered".
+        if isinstance(exit.__context__, BrokenPipeError):
+            sys.exit(PIPE_CLOSED)
         raise
     except KeyboardInterrupt:
         typer.echo("graphreg: interrupted", err=True)
@@ -117,6 +119,6 @@ def main() -> None:
     sys.exit(status)
 
 
-def _leave(problem: str) -> NoReturn:
+def _fail(problem: str) -> NoReturn:
     typer.echo(f"graphreg: {problem}", err=True)
     sys.exit(2)

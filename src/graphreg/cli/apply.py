@@ -1,4 +1,4 @@
-"""graphreg apply: a scan moved by a known motion."""
+"""graphreg apply: a scan transformed by a known pose."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.console import Quiet, Verbose
+from graphreg.cli.options import Quiet, Verbose
 
 
 def apply(
-    motion: Annotated[
-        Path, typer.Argument(metavar="T", help="The motion, x_out = T x_in: .txt (4x4), .npy, .kitti, .tum or .g2o.")
+    transform: Annotated[
+        Path,
+        typer.Argument(metavar="T", help="The transform T, x_out = T x_in: .txt (4x4), .npy, .kitti, .tum or .g2o."),
     ],
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to move.")],
-    result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")],
-    inverse: Annotated[bool, typer.Option("--inverse", help="Move the other way, x_in = T x_out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to transform.")],
+    result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its suffix selects the format.")],
+    inverse: Annotated[bool, typer.Option("--inverse", help="Apply the inverse, x_in = T x_out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Move a scan by a motion from a file, such as `graphreg register -o` writes.
+    """Transform a scan by a rigid transform from a file.
 
-    Normals are turned with it. Colours and whatever else IN holds for each point is kept where OUT can hold it; what it
-    cannot hold is told.
+    T is such a file as `graphreg register -o` writes. Normals are rotated; colours and other attributes are kept if the
+    format of OUT supports them.
+
+    Exit status: 0 written, 2 bad input.
 
     \b
     Examples:
@@ -33,21 +36,21 @@ def apply(
     """
     import json
 
-    from graphreg.cli.console import tell
-    from graphreg.cli.outputs import check_outputs, left_out, write_cloud
-    from graphreg.cli.progress import reading
+    from graphreg.cli.console import output
+    from graphreg.cli.outputs import check_outputs, dropped_rows, write_cloud
+    from graphreg.cli.progress import byte_progress
     from graphreg.files import read_cloud
     from graphreg.files.pose_files import read_pose
-    from graphreg.poses import inverse as back
+    from graphreg.poses import inverse as inverse_of
     from graphreg.poses import transform_cloud
 
     check_outputs(cloud=result)
-    pose = read_pose(motion)
-    with reading(f"reading {source.name}") as show:
+    T_out_in = inverse_of(read_pose(transform)) if inverse else read_pose(transform)
+    with byte_progress(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
-    lost = write_cloud(result, transform_cloud(back(pose) if inverse else pose, cloud))
+    lost = write_cloud(result, transform_cloud(T_out_in, cloud))
     if as_json:
-        did = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}
-        typer.echo(json.dumps({**did, "inverse": inverse, "left_out": lost}))
+        summary = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}
+        typer.echo(json.dumps({**summary, "inverse": inverse, "left_out": lost}))
     else:
-        tell(f"{result}: {len(cloud):,} points moved{left_out(cloud)}")
+        output(f"{result}: {len(cloud):,} points transformed{dropped_rows(cloud)}")

@@ -1,63 +1,54 @@
-"""How much a command says: --quiet and --verbose, the same in every command.
+"""Output of commands: results to standard output, notes to standard error, less with --quiet, more with --verbose.
 
-What was asked for goes to standard output, all else to standard error. Errors are always told.
+Errors are printed always.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Annotated
 
 import typer
 
-QUIET, USUAL, VERBOSE = "--quiet", "", "--verbose"
-_loudness = ContextVar("loudness", default=USUAL)
+QUIET, NORMAL, VERBOSE = "--quiet", "", "--verbose"
+_verbosity = ContextVar("verbosity", default=NORMAL)
 
 
-def _choose(wanted: str, given: bool) -> bool:
-    if given:
-        if _loudness.get() not in (USUAL, wanted):
+def set_quiet(wanted: bool) -> bool:
+    """Callback of the option --quiet."""
+    return _set_verbosity(QUIET, wanted)
+
+
+def set_verbose(wanted: bool) -> bool:
+    """Callback of the option --verbose."""
+    return _set_verbosity(VERBOSE, wanted)
+
+
+def _set_verbosity(level: str, wanted: bool) -> bool:
+    if wanted:
+        if _verbosity.get() not in (NORMAL, level):
             raise typer.BadParameter(f"expected one of {QUIET} and {VERBOSE}, got both")
-        _loudness.set(wanted)
-    return given
-
-
-def _be_quiet(given: bool) -> bool:
-    return _choose(QUIET, given)
-
-
-def _be_verbose(given: bool) -> bool:
-    return _choose(VERBOSE, given)
-
-
-# Options of a command. They take effect as they are read; its function need not look at them.
-Quiet = Annotated[
-    bool,
-    typer.Option(QUIET, "-q", callback=_be_quiet, help="Print nothing but errors, and JSON where it is asked for."),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option(VERBOSE, "-v", callback=_be_verbose, help="Also tell each step, how long it took and what it did."),
-]
+        _verbosity.set(level)
+    return wanted
 
 
 def is_quiet() -> bool:
-    return _loudness.get() == QUIET
+    """Whether --quiet was passed."""
+    return _verbosity.get() == QUIET
 
 
-def tell(text: str) -> None:
-    """What the command is for."""
+def output(text: str) -> None:
+    """Print the result of a command."""
     if not is_quiet():
         typer.echo(text)
 
 
 def note(text: str) -> None:
-    """What the user should know beside it."""
+    """Print a remark that is not part of the result."""
     if not is_quiet():
         typer.echo(text, err=True)
 
 
 def detail(text: str) -> None:
-    """What only those want to know who ask for it."""
-    if _loudness.get() == VERBOSE:
+    """Print a remark with --verbose only."""
+    if _verbosity.get() == VERBOSE:
         typer.echo(text, err=True)

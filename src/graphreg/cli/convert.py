@@ -1,4 +1,4 @@
-"""graphreg convert: a scan in another format."""
+"""graphreg convert: a scan in another file format."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.console import Quiet, Verbose
+from graphreg.cli.options import Quiet, Verbose
 
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to read.")],
-    result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its ending says the format.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its suffix selects the format.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Write a scan in another format.
+    """Convert a scan to another file format.
 
-    Colours and whatever else IN holds for each point is kept where OUT can hold it: .ply, .pcd, .las, .laz, .npz and
-    .csv hold most, .bin reflectance, the others none. What is lost is told. Rows that are not finite are left out.
+    Colours and other attributes are kept if the format of OUT supports them: .ply, .pcd, .las, .laz, .npz and .csv
+    support most, .bin only reflectance, the others none. What is lost is listed. Non-finite rows are left out.
+
+    Exit status: 0 written, 2 bad input.
 
     \b
     Examples:
@@ -29,18 +31,18 @@ def convert(
     """
     import json
 
-    from graphreg.cli.console import tell
-    from graphreg.cli.outputs import check_outputs, left_out, write_cloud
-    from graphreg.cli.progress import reading
+    from graphreg.cli.console import output
+    from graphreg.cli.outputs import check_outputs, dropped_rows, write_cloud
+    from graphreg.cli.progress import byte_progress
     from graphreg.files import read_cloud
 
     check_outputs(cloud=result)
-    with reading(f"reading {source.name}") as show:
+    with byte_progress(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
     lost = write_cloud(result, cloud)
     kept = [name for name in cloud.attributes if name not in lost]
     if as_json:
-        did = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}
-        typer.echo(json.dumps({**did, "kept": kept, "left_out": lost}))
+        summary = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}
+        typer.echo(json.dumps({**summary, "kept": kept, "left_out": lost}))
     else:
-        tell(f"{result}: {len(cloud):,} points{left_out(cloud)}; attributes: {', '.join(kept) or 'none'}")
+        output(f"{result}: {len(cloud):,} points{dropped_rows(cloud)}; attributes: {', '.join(kept) or 'none'}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.console import Quiet, Verbose
+from graphreg.cli.options import Quiet, Verbose
 
 
 def _names(incomplete: str) -> list[str]:
@@ -42,7 +42,7 @@ def show(
 
     import json
 
-    from graphreg.cli.console import tell
+    from graphreg.cli.console import output
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.errors import InputError
 
@@ -69,14 +69,14 @@ def show(
         return
     for row in rows:
         how = f"graphreg data get {row['name']}" if row["download"] else f"by hand from {row['page']}"
-        tell(f"{row['name']}: {row['title']}")
-        tell(f"    licence  {row['licence']}")
-        tell(f"    get      {how}; size {row['size']}")
-        tell(f"    load     {row['loader']}")
+        output(f"{row['name']}: {row['title']}")
+        output(f"    licence  {row['licence']}")
+        output(f"    get      {how}; size {row['size']}")
+        output(f"    load     {row['loader']}")
         if folder is not None:
-            tell(f"    found    {row['found'] or 'no'}")
+            output(f"    found    {row['found'] or 'no'}")
     if folder is None:
-        tell("To see which of them you have, pass --folder or set GRAPHREG_DATA.")
+        output("To see which of them you have, pass --folder or set GRAPHREG_DATA.")
 
 
 @data.command()
@@ -104,8 +104,8 @@ def get(
     import json
     from dataclasses import asdict
 
-    from graphreg.cli.console import tell
-    from graphreg.cli.progress import reading
+    from graphreg.cli.console import output
+    from graphreg.cli.progress import byte_progress
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.datasets.download import download_dataset
     from graphreg.errors import InputError
@@ -120,18 +120,18 @@ def get(
             by_hand = {"name": name, "folder": str(destination), "page": dataset.page, "layout": dataset.layout}
             typer.echo(json.dumps(by_hand))
         else:
-            tell(f"{dataset.title}: download it by hand from {dataset.page}")
-            tell(f"Files of {destination}: {dataset.layout}")
+            output(f"{dataset.title}: download it by hand from {dataset.page}")
+            output(f"Files of {destination}: {dataset.layout}")
         raise typer.Exit(1)
     if folder is None:
         raise InputError("folder: expected a folder for the data; pass --folder or set GRAPHREG_DATA")
-    target, downloads = download_dataset(dataset, folder, reading)
+    target, downloads = download_dataset(dataset, folder, byte_progress)
     if as_json:
         typer.echo(json.dumps({"name": name, "folder": str(target), "downloads": [asdict(d) for d in downloads]}))
         return
     for done in downloads:
         status = "verified" if done.verified else f"not published; written to {target}.sha256"
-        tell(f"{done.url}: {done.size:,} bytes, checksum {status}")
-    tell(f"{target}: {dataset.title}")
-    tell(f"licence: {dataset.licence}")
-    tell(f"load with graphreg.datasets.{dataset.loader}")
+        output(f"{done.url}: {done.size:,} bytes, checksum {status}")
+    output(f"{target}: {dataset.title}")
+    output(f"licence: {dataset.licence}")
+    output(f"load with graphreg.datasets.{dataset.loader}")

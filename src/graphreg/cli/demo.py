@@ -1,4 +1,4 @@
-"""graphreg demo: two scans, what the graph sees in them, and how they are registered; no files, no network."""
+"""graphreg demo: register two synthetic scans, without files or network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.console import Quiet, Verbose
+from graphreg.cli.options import Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats, Mask
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from graphreg.reports.pictures import Image
     from graphreg.result import Result
 
-# Width and height of the pictures.
-PANELS, PAIR = (1600, 420), (1600, 600)
+# Width and height of the pictures, in pixels.
+SCAN_PICTURE, REGISTRATION_PICTURE = (1600, 420), (1600, 600)
 
 
 def _bodies(incomplete: str) -> list[str]:
@@ -35,15 +35,17 @@ def demo(
         typer.Option(autocompletion=_bodies, help="What to scan: dragon, hare, hand, casting, facade, room or street."),
     ] = "dragon",
     outliers: Annotated[
-        float, typer.Option(min=0, max=1000, help="Outliers to add, for each point of the scan.")
+        float, typer.Option(min=0, max=1000, help="Number of outliers to add, as a multiple of the number of points.")
     ] = 0.3,
-    seed: Annotated[int, typer.Option(help="Of noise and outliers.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of the noise and the outliers.")] = 0,
+    threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make two scans, spoil them with outliers, clean them, register them, and draw all of it.
+    """Register two synthetic scans with outliers, and write pictures and a report.
+
+    Exit status: 0 done, 2 bad input.
 
     \b
     Example:
@@ -55,7 +57,7 @@ def demo(
     import numpy as np
 
     from graphreg.cli.outputs import check_folder
-    from graphreg.cli.progress import working
+    from graphreg.cli.progress import spinner
     from graphreg.datasets import synthetic
     from graphreg.features.graphs import neighbour_graph
     from graphreg.features.invariant_features import graph_invariants
@@ -69,72 +71,76 @@ def demo(
     from graphreg.reports.registration_page import report
 
     check_folder(out)
-    with working("scanning"):
+    with spinner("simulating the scans"):
         target, source = synthetic.sequence(body, 2, seed=seed)
-    spoilt_scans = [
+    corrupted_scans = [
         synthetic.add_outliers(scan.points, outliers, "gaussian", seed + number)
         for number, scan in enumerate((source, target))
     ]
     out.mkdir(parents=True, exist_ok=True)
     scans: dict[str, dict[str, float]] = {}
-    for name, scan, (spoilt, is_outlier) in zip(("source", "target"), (source, target), spoilt_scans, strict=True):
-        with working(f"cleaning the {name}"):
+    for name, scan, (corrupted, is_outlier) in zip(
+        ("source", "target"), (source, target), corrupted_scans, strict=True
+    ):
+        with spinner(f"cleaning the {name}"):
             began = time.perf_counter()
-            kept = inliers(spoilt, threads=threads)
+            kept = inliers(corrupted, threads=threads)
             cleaned = time.perf_counter()
-            graph = neighbour_graph(spoilt[kept], threads=threads)
+            graph = neighbour_graph(corrupted[kept], threads=threads)
             response, variation = response_intensity(graph), graph_invariants(graph)[:, 0]
-            described = time.perf_counter()
+            finished = time.perf_counter()
         scans[name] = {
-            "points": len(spoilt),
+            "points": len(corrupted),
             "outliers_removed": int(np.count_nonzero(~kept & is_outlier)),
             "outliers_left": int(np.count_nonzero(kept & is_outlier)),
-            "good_kept": float(kept[~is_outlier].mean()),
+            "inliers_kept": float(kept[~is_outlier].mean()),
             "clean_seconds": cleaned - began,
-            "describe_seconds": described - cleaned,
+            "features_seconds": finished - cleaned,
         }
-        with working(f"drawing the {name}"):
-            write(out / f"{name}.ply", spoilt)
-            write_png(out / f"{name}.png", _picture(spoilt, is_outlier, graph, response, variation, scan.pose))
-    both = [spoilt for spoilt, _ in spoilt_scans]
+        with spinner(f"drawing the {name}"):
+            write(out / f"{name}.ply", corrupted)
+            write_png(out / f"{name}.png", _picture(corrupted, is_outlier, graph, response, variation, scan.pose))
+    both = [corrupted for corrupted, _ in corrupted_scans]
     truth = inverse(target.pose) @ source.pose
-    # The method as published is local: it gets the true pose, turned by some 20 degrees.
+    # The published method is local: its initial pose is the true one, rotated by some 20 degrees.
     centre = target.points.mean(axis=0)
-    off = pose(rotation_from_vector(np.radians([10.0, -14.0, 12.0])), np.zeros(3))
-    start = pose(np.eye(3), centre) @ off @ pose(np.eye(3), -centre) @ truth
-    with working("registering"):
+    rotation = pose(rotation_from_vector(np.radians([10.0, -14.0, 12.0])), np.zeros(3))
+    initial = pose(np.eye(3), centre) @ rotation @ pose(np.eye(3), -centre) @ truth
+    with spinner("registering"):
         result = register(*both, seed=seed, threads=threads)
-        published = register(*both, method="graphreg-paper", init=start, seed=seed, threads=threads)
-    with working("drawing and writing the report"):
+        published = register(*both, method="graphreg-paper", init=initial, seed=seed, threads=threads)
+    with spinner("drawing and writing the report"):
         write_png(out / "registration.png", _before_and_after(source, target, result))
         write_svg(out / "annealing.svg", _annealing(published))
         report(result, both[0], both[1], out / "report.html", names=("source.ply", "target.ply"), threads=threads)
     runs = {
         name: {
-            "degrees_before": angular_error(before, truth),
-            "degrees_after": angular_error(run.transformation, truth),
+            "rotation_error_before": angular_error(before, truth),
+            "rotation_error_after": angular_error(run.transformation, truth),
             "iterations": len(run.history),
             "seconds": run.timings["total"],
             "success": run.success,
             "confidence": run.confidence,
             "reason": run.reason,
         }
-        for name, run, before in (("graphreg", result, np.eye(4)), ("graphreg-paper", published, start))
+        for name, run, before in (("graphreg", result, np.eye(4)), ("graphreg-paper", published, initial))
     }
     if as_json:
         typer.echo(json.dumps({"folder": str(out), "body": body, "outliers": outliers, "scans": scans, "runs": runs}))
     else:
-        _tell(out, f"Two scans ({body}), {outliers:.0%} outliers added, cleaned by the X84 rule", scans, runs)
+        _print(
+            out, f"Synthetic scans ({body}) with {100 * outliers:.0f} % outliers, cleaned by the X84 rule", scans, runs
+        )
 
 
-def _tell(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict[str, dict[str, Any]]) -> None:
+def _print(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict[str, dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from graphreg.cli.console import is_quiet, tell
+    from graphreg.cli.console import is_quiet, output
 
     table = Table(title=title)
-    for column in ("scan", "points", "outliers removed", "outliers left", "good kept", "clean", "describe"):
+    for column in ("scan", "points", "outliers removed", "outliers left", "inliers kept", "cleaning", "features"):
         table.add_column(column, justify="left" if column == "scan" else "right")
     for name, scan in scans.items():
         table.add_row(
@@ -142,27 +148,28 @@ def _tell(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict[
             f"{scan['points']:,}",
             f"{scan['outliers_removed']:,}",
             f"{scan['outliers_left']:,}",
-            f"{scan['good_kept']:.1%}",
+            f"{100 * scan['inliers_kept']:.1f} %",
             f"{1e3 * scan['clean_seconds']:.0f} ms",
-            f"{1e3 * scan['describe_seconds']:.0f} ms",
+            f"{1e3 * scan['features_seconds']:.0f} ms",
         )
     Console(quiet=is_quiet()).print(table)
     ours, published = runs["graphreg"], runs["graphreg-paper"]
     for line in (
-        "clean: graph, response and rule. describe: graph, response, normals, curvature and V_g of what was kept.",
+        "cleaning: graph, response intensity, X84 rule; features: response intensity and invariants of the inliers",
         "",
         f"{ours['reason']} (confidence {ours['confidence']:.2f})",
-        f"error: {ours['degrees_before']:.1f} degrees before, {ours['degrees_after']:.2f} after; "
-        f"{ours['seconds']:.2f} s",
-        f"as published, from {published['degrees_before']:.0f} degrees off: {published['degrees_after']:.2f} after "
-        f"{published['iterations']} iterations; {published['seconds']:.2f} s",
+        f"rotation error: {ours['rotation_error_before']:.1f} degrees before, "
+        f"{ours['rotation_error_after']:.2f} after, in {ours['seconds']:.2f} s",
+        f"published method: {published['rotation_error_before']:.1f} degrees before, "
+        f"{published['rotation_error_after']:.2f} after {published['iterations']} iterations, "
+        f"in {published['seconds']:.2f} s",
         "",
-        f"In {out}: source.png, target.png, registration.png, annealing.svg (as published), and the scans themselves.",
-        f"Open {out / 'report.html'} in a browser to look at it from all sides; next, try",
+        f"Written to {out}: the scans, source.png, target.png, registration.png, annealing.svg (published method).",
+        f"Open {out / 'report.html'} in a browser to see the registration in 3D. Next, try",
         f"  graphreg register {out / 'source.ply'} {out / 'target.ply'}",
         f"  graphreg clean {out / 'source.ply'} {out / 'clean.ply'}",
     ):
-        tell(line)
+        output(line)
 
 
 def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
@@ -175,10 +182,11 @@ def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
         return transform(target.pose, points)
 
     fixed = (upright(target.points), ORANGE)
-    views = [
-        [(upright(transform(motion, source.points)), BLUE), fixed] for motion in (np.eye(4), result.transformation)
+    clouds = [
+        [(upright(transform(T_target_source, source.points)), BLUE), fixed]
+        for T_target_source in (np.eye(4), result.transformation)
     ]
-    return panels(views, ["before", "after"], size=PAIR)
+    return panels(clouds, ["before", "after"], size=REGISTRATION_PICTURE)
 
 
 def _annealing(result: Result) -> str:
@@ -196,15 +204,15 @@ def _annealing(result: Result) -> str:
 
 
 def _picture(
-    spoilt: Floats, is_outlier: Mask, graph: Graph, response: Floats, variation: Floats, pose: Floats
+    corrupted: Floats, is_outlier: Mask, graph: Graph, response: Floats, variation: Floats, pose: Floats
 ) -> Image:
-    """Four panels, upright, without what lies so far off that the body would be too small to see."""
+    """Four panels in the world frame, without outliers so far away that the body would be too small."""
     import numpy as np
 
     from graphreg.reports.pictures import GREY, RED, colour_map, panels
 
-    good = spoilt[~is_outlier]
-    low, high = good.min(axis=0), good.max(axis=0)
+    clean = corrupted[~is_outlier]
+    low, high = clean.min(axis=0), clean.max(axis=0)
     margin = 0.15 * (high - low)
 
     def near(points: Floats) -> Mask:
@@ -213,18 +221,18 @@ def _picture(
     def upright(points: Floats) -> Floats:
         return np.asarray(points @ pose[:3, :3].T + pose[:3, 3])
 
-    strays = spoilt[is_outlier]
+    outliers = corrupted[is_outlier]
     shown = near(graph.points)
     cleaned = upright(graph.points[shown])
     with np.errstate(divide="ignore"):
         levels = np.log(response[shown]), np.log(variation[shown])
     return panels(
         [
-            [(upright(good), GREY), (upright(strays[near(strays)]), RED)],
+            [(upright(clean), GREY), (upright(outliers[near(outliers)]), RED)],
             [(cleaned, GREY)],
             [(cleaned, colour_map(levels[0]))],
             [(cleaned, colour_map(levels[1]))],
         ],
-        ["as scanned", "cleaned", "response intensity", "variation of the surface"],
-        size=PANELS,
+        ["with outliers", "cleaned", "response intensity", "surface variation"],
+        size=SCAN_PICTURE,
     )

@@ -1,4 +1,4 @@
-"""Files that a command writes: looked at before the work begins, and what they cannot hold is told."""
+"""Output files of commands: checked before the work begins, and notes on attributes that a format does not support."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_outputs(
     picture: Path | None = None,
     table: Path | None = None,
 ) -> None:
-    """Refuse what could not be written at the end: an unknown suffix, a folder that is not there, one file for two."""
+    """Refuse outputs that cannot be written: an unknown suffix, a missing folder, one file for two outputs."""
     from graphreg.errors import FileError
     from graphreg.files import check_writable
     from graphreg.files.output_file import check_output_path
@@ -29,52 +29,53 @@ def check_outputs(
         pose_format(pose)
     if cloud is not None:
         check_writable(cloud)
-    _expect_suffix(page, (".html", ".htm"), "a report")
-    _expect_suffix(picture, (".png",), "a picture")
-    _expect_suffix(table, (".csv",), "a table")
+    expect_suffix(page, (".html", ".htm"), "report")
+    expect_suffix(picture, (".png",), "picture")
+    expect_suffix(table, (".csv",), "table")
     taken = set()
     for path in (pose, cloud, page, picture, table):
         if path is not None:
-            place = check_output_path(path)
-            if place in taken:
-                raise FileError(path, "is named twice, but only one thing can be written to it")
-            taken.add(place)
+            resolved = check_output_path(path)
+            if resolved in taken:
+                raise FileError(path, "is the path of two outputs")
+            taken.add(resolved)
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a folder for results that is none, or that could not be made."""
+    """Refuse a folder for results that is a file, or that cannot be created."""
     from graphreg.errors import FileError
 
     if path.exists() and not path.is_dir():
-        raise FileError(path, "is a file, expected a folder or a name for one")
-    there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise FileError(path, f"cannot be made a folder for results, for {there} is no folder that can be written to")
+        raise FileError(path, "is a file, expected a folder")
+    existing = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise FileError(path, f"cannot be created, because {existing} is not a writable folder")
 
 
-def write_cloud(path: Path, cloud: Cloud) -> tuple[str, ...]:
-    """Write a cloud, tell what got lost on the way, and return the names of attributes that did."""
-    from graphreg.cli.console import note
-    from graphreg.cli.progress import reading
-    from graphreg.files import write
-
-    with reading(f"writing {path.name}") as show:
-        lost = write(path, cloud, progress=show)
-    suffix = path.suffix.lower()
-    if lost:
-        note(f"{path}: {suffix} files cannot hold all attributes; left out: {', '.join(lost)}")
-    if suffix == ".bin":
-        note(f"{path}: .bin files hold coordinates in single precision")
-    return lost
-
-
-def left_out(cloud: Cloud) -> str:
-    """How many rows of a file were not finite, where there were some, to be appended to a sentence."""
-    return f", without {cloud.dropped:,} rows that were not finite" if cloud.dropped else ""
-
-
-def _expect_suffix(path: Path | None, suffixes: Collection[str], what: str) -> None:
+def expect_suffix(path: Path | None, suffixes: Collection[str], what: str) -> None:
+    """Refuse a path with another suffix."""
     from graphreg.errors import FileError
 
     if path is not None and path.suffix.lower() not in suffixes:
-        raise FileError(path, f"expected a name that ends in {' or '.join(suffixes)}, for {what} is written to it")
+        raise FileError(path, f"expected a {what} that ends in {' or '.join(suffixes)}")
+
+
+def write_cloud(path: Path, cloud: Cloud) -> tuple[str, ...]:
+    """Write a cloud; returns the names of the attributes that the format does not support, after a note on them."""
+    from graphreg.cli.console import note
+    from graphreg.cli.progress import byte_progress
+    from graphreg.files import write
+
+    with byte_progress(f"writing {path.name}") as show:
+        lost = write(path, cloud, progress=show)
+    suffix = path.suffix.lower()
+    if lost:
+        note(f"{path}: {suffix} files do not support all attributes; left out: {', '.join(lost)}")
+    if suffix == ".bin":
+        note(f"{path}: .bin files have coordinates in single precision")
+    return lost
+
+
+def dropped_rows(cloud: Cloud) -> str:
+    """The number of non-finite rows of a file, to be appended to a sentence; empty if there are none."""
+    return f", without {cloud.dropped:,} non-finite rows" if cloud.dropped else ""

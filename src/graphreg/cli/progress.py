@@ -1,4 +1,4 @@
-"""Progress bars on standard error, only where a person looks on."""
+"""Progress bars on standard error, only if that is a terminal; with --verbose, the duration of each step."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 @contextmanager
-def reading(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for bytes: call it with how many are done, of how many."""
+def byte_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar for bytes; yields a function of the bytes done and the total."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 
-    described = TextColumn("{task.description}")
-    with _bar(what, described, BarColumn(), DownloadColumn(), TimeRemainingColumn()) as (bars, task):
+    description = TextColumn("{task.description}")
+    with _bar(what, description, BarColumn(), DownloadColumn(), TimeRemainingColumn()) as (bars, task):
 
         def show(done: int, total: int) -> None:
             bars.update(task, completed=done, total=total)
@@ -29,12 +29,12 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def steps(what: str) -> Iterator[Callable[[int], None]]:
-    """A sign of life for work whose steps are few or of unknown number: call it with the number of each step."""
+def iteration_progress(what: str) -> Iterator[Callable[[int], None]]:
+    """A spinner for an unknown number of iterations; yields a function of the number of the iteration."""
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    described = TextColumn("{task.description}, step {task.completed}")
-    with _bar(what, SpinnerColumn(), described, TimeElapsedColumn()) as (bars, task):
+    description = TextColumn("{task.description}, iteration {task.completed}")
+    with _bar(what, SpinnerColumn(), description, TimeElapsedColumn()) as (bars, task):
 
         def show(number: int) -> None:
             bars.update(task, completed=number)
@@ -43,36 +43,35 @@ def steps(what: str) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """A sign of life for work that is a single step."""
+def spinner(what: str) -> Iterator[None]:
+    """A spinner for work of a single step."""
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     with _bar(what, SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()):
         yield
 
 
-def each(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+def item_progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """A bar over a known number of items."""
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    described = TextColumn("{task.description}")
-    with _bar(what, described, BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as (bars, task):
+    description = TextColumn("{task.description}")
+    with _bar(what, description, BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as (bars, task):
         yield from bars.track(items, total, task)
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[..., None]]:
-    """A bar for work of which there may come to be more: call it with how much is done, of how much, and where it is
-    known how much a second."""
+def count_progress(what: str) -> Iterator[Callable[..., None]]:
+    """A bar for work whose total may grow; yields a function of the number done, the total and the rate per second."""
     from datetime import timedelta
 
     from rich.progress import BarColumn, TextColumn
 
-    with _bar(what, TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}")) as (bars, task):
+    with _bar(what, TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}")) as (bars, task):
 
         def show(done: int, total: int, rate: float = 0.0) -> None:
-            pace = f", {rate:.3g} a second, {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
-            bars.update(task, completed=done, total=total, said=f"{done:,} of {total:,}{pace}")
+            pace = f", {rate:.3g} per second, {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
+            bars.update(task, completed=done, total=total, count=f"{done:,} of {total:,}{pace}")
 
         yield show
 
@@ -88,5 +87,5 @@ def _bar(what: str, *columns: ProgressColumn) -> Iterator[tuple[Progress, TaskID
     console = Console(stderr=True)
     hidden = is_quiet() or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bars:
-        yield bars, bars.add_task(what, total=None, said="")
+        yield bars, bars.add_task(what, total=None, count="")
     detail(f"{what}: {time.perf_counter() - began:.2f} s")

@@ -1,13 +1,16 @@
-"""graphreg register: the motion between two scans, and whether it can be trusted."""
+"""graphreg register: the rigid transform between two scans, with a verdict."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.console import Quiet, Verbose
+from graphreg.cli.options import Quiet, Seed, Threads, Verbose, Voxel
+
+if TYPE_CHECKING:
+    from graphreg.result import Result
 
 
 def _methods(incomplete: str) -> list[str]:
@@ -17,51 +20,56 @@ def _methods(incomplete: str) -> list[str]:
 
 
 def register(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to move.")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to lay it on.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to transform.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to align it with.")],
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", help="Write T here, x_target = T x_source: .txt (4x4), .npy, .kitti, .tum or .g2o."
+            "-o",
+            "--out",
+            help="Write the transform T here, x_target = T x_source: .txt (4x4), .npy, .kitti, .tum or .g2o.",
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
             autocompletion=_methods,
-            help="graphreg finds the pose from any start. Others: graphreg-paper, pipl, icp, icp-kp, icp-kn, tricp, "
-            "fricp, gmm, cpd, ecm, fgr, teaser, super4pcs.",
+            help="graphreg needs no initial pose. Others: graphreg-paper, pipl, icp, icp-kp, icp-kn, tricp, fricp, "
+            "gmm, cpd, ecm, fgr, teaser, super4pcs.",
         ),
     ] = "graphreg",
     init: Annotated[
         Path | None,
-        typer.Option(help="A file with a pose to start from, as -o writes it; graphreg then only refines it."),
+        typer.Option(help="File of an initial transform, in a format of -o; graphreg then only refines it."),
     ] = None,
-    voxel: Annotated[
-        float | None, typer.Option(help="Side of a cell, in the unit of the scans; by default one that suits them.")
-    ] = None,
+    voxel: Voxel = None,
     dof: Annotated[
-        str | None, typer.Option(help="What the motion may do, some of rx,ry,rz,x,y,z; by default all. Only graphreg.")
+        str | None,
+        typer.Option(help="Degrees of freedom to estimate, some of rx,ry,rz,x,y,z; default all. Only of graphreg."),
     ] = None,
     iterations: Annotated[
-        int | None, typer.Option(help="Iterations at most, by default the method's own. Not for graphreg.")
+        int | None, typer.Option(help="Maximal number of iterations; default that of the method. Not of graphreg.")
     ] = None,
     chosen: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; any number of them."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the method; may be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn at random: the same seed, the same answer.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
-    save_aligned: Annotated[Path | None, typer.Option(help="Write the moved source here.")] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    save_aligned: Annotated[Path | None, typer.Option(help="Write the transformed source here.")] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write an HTML page here: both scans in 3D, the verdict and every figure.")
+        Path | None, typer.Option(help="Write an HTML page here: both scans in 3D, the verdict and all figures.")
     ] = None,
-    png: Annotated[Path | None, typer.Option(help="Write a picture of both scans before and after here.")] = None,
+    png: Annotated[
+        Path | None, typer.Option(help="Write a picture of both scans before and after registration here (.png).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Find the rigid motion that lays SOURCE on TARGET, and tell whether it can be trusted.
+    """Estimate the rigid transform that aligns SOURCE with TARGET, from any initial pose.
+
+    The verdict says whether the scans are registered, with the confidence, the overlap and the inlier correspondences.
 
     Exit status: 0 registered, 1 not registered, 2 bad input.
 
@@ -74,9 +82,9 @@ def register(
       graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
-    from graphreg.cli.console import detail, tell
+    from graphreg.cli.console import detail
     from graphreg.cli.outputs import check_outputs, write_cloud
-    from graphreg.cli.progress import reading, steps, working
+    from graphreg.cli.progress import byte_progress, iteration_progress, spinner
     from graphreg.files import read_cloud
     from graphreg.files.pose_files import read_pose, write_poses
     from graphreg.method_interface import Iteration
@@ -88,58 +96,65 @@ def register(
 
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png)
     settings = dict(map(_setting, chosen or []))
-    named = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
-    settings |= {name: value for name, value in named.items() if value is not None}
-    start = None if init is None else read_pose(init)
-    with reading(f"reading {source.name}") as show:
+    options = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
+    settings |= {name: value for name, value in options.items() if value is not None}
+    initial = None if init is None else read_pose(init)
+    with byte_progress(f"reading {source.name}") as show:
         moving = read_cloud(source, progress=show)
-    with reading(f"reading {target.name}") as show:
+    with byte_progress(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
-    with steps("registering") as step:
+    with iteration_progress("registering") as show_iteration:
 
-        def watch(now: Iteration) -> None:
-            step(now.number)
+        def callback(iteration: Iteration) -> None:
+            show_iteration(iteration.number)
 
         result = run_method(
             moving.points,
             fixed.points,
             method,
             settings,
-            init=start,
+            init=initial,
             seed=seed,
             threads=threads,
-            callback=watch,
+            callback=callback,
         )
-    for name, cloud in ((source, moving), (target, fixed)):
-        detail(f"{name}: {len(cloud):,} points, {cloud.dropped:,} rows that were not finite")
+    for path, cloud in ((source, moving), (target, fixed)):
+        detail(f"{path}: {len(cloud):,} points, {cloud.dropped:,} non-finite rows left out")
     detail(f"settings of {method}: {', '.join(f'{name}={value}' for name, value in result.settings.items())}")
-    detail(f"poses tried: {result.hypotheses:,}; scores of the best: {', '.join(f'{s:.4g}' for s in result.scores)}")
+    detail(f"hypotheses: {result.hypotheses:,}; best scores: {', '.join(f'{score:.4g}' for score in result.scores)}")
     if out is not None:
         write_poses(out, result)
     if save_aligned is not None:
         write_cloud(save_aligned, transform_cloud(result.transformation, moving))
     if report is not None:
-        with working(f"writing {report.name}"):
+        with spinner(f"writing {report.name}"):
             write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)
     if png is not None:
-        with working(f"writing {png.name}"):
+        with spinner(f"writing {png.name}"):
             write_png(png, before_and_after(result, moving, fixed, threads=threads))
     if as_json:
         typer.echo(result.to_json())
     else:
-        tell(f"{result.reason} (confidence {result.confidence:.2f})")
-        tell(f"degenerate directions: {'; '.join(result.degenerate_directions) or 'none'}")
-        tell(f"distance to the target: {result.inlier_rmse:.4g}")
-        stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
-        tell(f"time: {result.timings['total']:.2f} s ({stages})")
-        tell("x_target = T x_source, T =")
-        for row in result.transformation:
-            tell("  " + " ".join(f"{value:15.9f}" for value in row))
+        _print(result)
     raise typer.Exit(0 if result.success else 1)
 
 
+def _print(result: Result) -> None:
+    from graphreg.cli.console import output
+
+    output(f"{result.reason} (confidence {result.confidence:.2f})")
+    if result.degenerate_directions:
+        output(f"degenerate directions: {'; '.join(result.degenerate_directions)}")
+    output(f"inlier RMSE: {result.inlier_rmse:.4g}")
+    stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
+    output(f"time: {result.timings['total']:.2f} s ({stages})")
+    output("transformation (x_target = T x_source):")
+    for row in result.transformation:
+        output("  " + " ".join(f"{value:15.9f}" for value in row))
+
+
 def _setting(text: str) -> tuple[str, Any]:
-    """A number, a tuple, True, False or None as Python writes it; anything else is a word."""
+    """Parse name=value; the value is a number, tuple, True, False or None as in Python, else a string."""
     from ast import literal_eval
 
     from graphreg.errors import InputError

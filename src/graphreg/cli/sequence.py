@@ -1,4 +1,4 @@
-"""graphreg sequence: the way of a sensor, from its frames."""
+"""graphreg sequence: LiDAR odometry, the trajectory of a sensor from its frames."""
 
 from __future__ import annotations
 
@@ -7,120 +7,135 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.console import Quiet, Verbose
+from graphreg.cli.options import Quiet, Seed, Threads, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats
     from graphreg.multiscan.trajectory import FrameResult, Trajectory
 
-# Frames that could not be registered are told one by one, up to so many.
-MOST_TOLD = 10
+# Frames that are not registered are listed one by one, up to this number.
+MAX_LISTED_FRAMES = 10
 
 
 def sequence(
-    folder: Annotated[Path, typer.Argument(help="The frames, in the order of their names; or a KITTI sequence.")],
-    every: Annotated[int, typer.Option(min=1, help="Only every n-th frame.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many of these.")] = None,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Folder of the frames, in the order of their names; or a KITTI sequence."
+        ),
+    ],
+    every: Annotated[int, typer.Option(min=1, help="Use only every n-th frame.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use at most this number of frames.")] = None,
     pairs: Annotated[
         bool,
         typer.Option(
-            "--pairs", help="Lay each frame on the one before, without a guess, as the paper does; else on a local map."
+            "--pairs",
+            help="Register each frame to the previous one without a prediction, as in the paper, not to a local map.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", help="Write the poses here, x_first = T x_frame: .kitti, .tum, .npy, .g2o or .txt."
+            "-o",
+            "--out",
+            help="Write the trajectory here, poses x_first = P x_frame: .kitti, .tum, .npy, .g2o or .txt (4x4).",
         ),
     ] = None,
     map_file: Annotated[
-        Path | None, typer.Option("--map", help="Write what all frames show together here, a point a cell.")
+        Path | None, typer.Option("--map", help="Write the map of all frames here, one point per voxel.")
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(help="True poses of the sensor, a pose a frame, to compare with. A KITTI sequence has its own."),
+        typer.Option(
+            help="Ground-truth poses, one for each frame, to compute errors with; default those of a KITTI sequence."
+        ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write an HTML page here: the map in 3D, the way, every frame's verdict.")
+        Path | None,
+        typer.Option(help="Write an HTML page here: the map in 3D, the trajectory, the verdict on each frame."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn at random: the same seed, the same answer.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print poses, verdicts and errors as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Find where a moving sensor was at each frame of FOLDER, with respect to the first, and tell which can be trusted.
+    """Estimate the trajectory of a moving sensor from its frames (LiDAR odometry).
 
-    Exit status: 0 every frame registered, 1 not all, 2 bad input.
+    Poses are relative to the first frame. A frame that cannot be registered has the pose that constant velocity
+    predicts. With ground truth, the relative pose error (RPE), the absolute trajectory error (ATE) and KITTI's segment
+    errors are printed.
+
+    Exit status: 0 all frames registered, 1 not all, 2 bad input.
 
     \b
     Examples:
       graphreg sequence frames/ -o poses.tum
       graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
-      graphreg sequence frames/ --map map.ply --report drive.html
-      graphreg sequence frames/ --truth true_poses.kitti --limit 100
+      graphreg sequence frames/ --map map.ply --report trajectory.html
+      graphreg sequence frames/ --truth ground_truth.kitti --limit 100
     """
     import json
 
     from graphreg.cli.console import detail, note
     from graphreg.cli.outputs import check_outputs, write_cloud
-    from graphreg.cli.progress import each, working
+    from graphreg.cli.progress import item_progress, spinner
     from graphreg.clouds import as_cloud
     from graphreg.files.folders import frame_files
-    from graphreg.multiscan.odometry import sequence as find
+    from graphreg.multiscan.odometry import sequence as estimate
     from graphreg.multiscan.trajectory import Trajectory
     from graphreg.reports.trajectory_page import trajectory_report
 
     check_outputs(pose=out, cloud=map_file, page=report)
     files = frame_files(folder)
-    _tell_others(files)
+    _note_other_formats(files)
     files = files[: None if limit is None else (limit - 1) * every + 1]
-    true_poses = _truth(folder, files, truth)
+    ground_truth = _ground_truth(folder, files, truth)
     times = _times(folder, files)
     done: list[FrameResult] = []
 
-    def watch(step: FrameResult) -> None:
+    def callback(step: FrameResult) -> None:
         done.append(step)
         detail(f"{step.name}: {step.seconds:.3f} s, {step.reason}")
 
     try:
-        found = find(
-            each(files, "registering", len(files)),
+        found = estimate(
+            item_progress(files, "registering", len(files)),
             every=every,
             mode="pairs" if pairs else "map",
             keep_map=map_file is not None or report is not None,
             threads=threads,
             seed=seed,
-            callback=watch,
+            callback=callback,
         )
     except KeyboardInterrupt:
-        # Poses may be the work of hours.
+        # The poses may have taken hours.
         found = Trajectory(tuple(done))
         if out is not None and done:
             _write_poses(out, found, times)
-            note(f"{out}: holds the {len(done)} poses found so far")
+            note(f"{out}: the {len(done)} poses estimated so far")
         raise
-    compared = None if true_poses is None else true_poses[[step.number for step in found.steps]]
+    truth_of_steps = None if ground_truth is None else ground_truth[[step.number for step in found.steps]]
     if out is not None:
         _write_poses(out, found, times)
     if map_file is not None and found.map is not None:
         if len(found.map):
             write_cloud(map_file, as_cloud(found.map))
         else:
-            note(f"{map_file}: not written, for no frame was registered")
+            note(f"{map_file}: not written, because no frame was registered")
     if report is not None:
-        with working(f"writing {report.name}"):
-            trajectory_report(found, report, truth=compared, name=folder.resolve().name, threads=threads)
-    errors = None if compared is None else _errors(found.poses, compared)
+        with spinner(f"writing {report.name}"):
+            trajectory_report(found, report, truth=truth_of_steps, name=folder.resolve().name, threads=threads)
+    errors = None if truth_of_steps is None else _errors(found.poses, truth_of_steps)
     if as_json:
-        typer.echo(json.dumps(_plain(found, errors)))
+        typer.echo(json.dumps(_as_dict(found, errors)))
     else:
-        _tell(found, errors)
+        _print(found, errors)
     raise typer.Exit(0 if found.success else 1)
 
 
-def _tell_others(files: list[Path]) -> None:
-    """Tell of point clouds beside the frames that are of another format. Text may be anything."""
+def _note_other_formats(files: list[Path]) -> None:
+    """Note point clouds of another format beside the frames. Text files may be anything."""
     from graphreg.cli.console import note
     from graphreg.files import formats
 
@@ -128,7 +143,7 @@ def _tell_others(files: list[Path]) -> None:
     others = [path for path in files[0].parent.iterdir() if path.suffix.lower() in formats().keys() - {suffix, ".txt"}]
     if others:
         more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-        note(f"left out, for most files are {suffix}: {min(others).name}{more}")
+        note(f"left out, because most files are {suffix}: {min(others).name}{more}")
 
 
 def _write_poses(path: Path, found: Trajectory, times: Floats | None) -> None:
@@ -139,8 +154,8 @@ def _write_poses(path: Path, found: Trajectory, times: Floats | None) -> None:
     write_poses(path, found.poses, times=stamps if pose_format(path) == "tum" else None)
 
 
-def _truth(folder: Path, files: list[Path], truth: Path | None) -> Floats | None:
-    """(N, 4, 4): the true pose at each file, from the file given or from a KITTI sequence's own; None without one."""
+def _ground_truth(folder: Path, files: list[Path], truth: Path | None) -> Floats | None:
+    """Ground-truth pose of each file, (N, 4, 4), from `truth` or from the KITTI sequence itself; None without one."""
     import numpy as np
 
     from graphreg.cli.console import detail
@@ -151,18 +166,18 @@ def _truth(folder: Path, files: list[Path], truth: Path | None) -> Floats | None
     if truth is not None:
         poses = read_poses(truth)
         if len(poses) < len(files):
-            raise FileError(truth, f"holds {len(poses)} poses, too few for {len(files)} frames")
+            raise FileError(truth, f"has {len(poses)} poses, too few for {len(files)} frames")
         return poses
     try:
         known = {scan.path: scan.pose for scan in kitti.scans(folder)}
-    except FileError as problem:  # another layout, or one of the test sequences, whose poses are kept secret
-        detail(f"no true poses to compare with: {problem}")
+    except FileError as problem:  # another layout, or a test sequence, whose poses are not published
+        detail(f"no ground truth: {problem}")
         return None
     return np.array([known[path] for path in files])
 
 
 def _times(folder: Path, files: list[Path]) -> Floats | None:
-    """When each frame was taken, from the file times.txt of a KITTI sequence; None without one."""
+    """Timestamp of each frame, from times.txt of a KITTI sequence; None without one."""
     import numpy as np
 
     from graphreg.errors import FileError
@@ -173,14 +188,14 @@ def _times(folder: Path, files: list[Path]) -> Floats | None:
     try:
         times = np.loadtxt(path, ndmin=1)
     except ValueError as problem:
-        raise FileError(path, "expected a number a line") from problem
+        raise FileError(path, "expected one number per line") from problem
     if times.ndim != 1 or len(times) < len(files):
-        raise FileError(path, f"holds {len(times)} lines, expected a number for each of {len(files)} frames")
+        raise FileError(path, f"has {len(times)} lines, expected a number for each of {len(files)} frames")
     return times
 
 
 def _errors(poses: Floats, truth: Floats) -> dict[str, Any] | None:
-    """Of a way of two frames or more: as the paper tells them, and as the KITTI benchmark does."""
+    """RPE, ATE and KITTI segment errors of a trajectory of two frames or more."""
     from dataclasses import asdict
 
     from graphreg.metrics import segment_errors, sequence_errors
@@ -195,44 +210,51 @@ def _errors(poses: Floats, truth: Floats) -> dict[str, Any] | None:
     }
 
 
-def _plain(found: Trajectory, errors: dict[str, Any] | None) -> dict[str, Any]:
+def _as_dict(found: Trajectory, errors: dict[str, Any] | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     steps = []
     for step in found.steps:
-        told = asdict(step) | {"pose": step.pose.tolist()}
+        values = asdict(step) | {"pose": step.pose.tolist()}
         if not step.voxel > 0:
-            told["voxel"] = None  # JSON has no NaN
-        steps.append(told)
+            values["voxel"] = None  # JSON has no NaN
+        steps.append(values)
     return {"success": found.success, "frames": len(steps), "steps": steps, "errors": errors}
 
 
-def _tell(found: Trajectory, errors: dict[str, Any] | None) -> None:
+def _print(found: Trajectory, errors: dict[str, Any] | None) -> None:
     import numpy as np
 
-    from graphreg.cli.console import note, tell
+    from graphreg.cli.console import note, output
 
     steps = found.steps
-    lost = [step for step in steps if not step.success]
-    for step in lost[:MOST_TOLD]:
-        note(f"{step.name}: its pose is a guess; {step.reason}")
-    if len(lost) > MOST_TOLD:
-        note(f"and {len(lost) - MOST_TOLD} more frames, whose poses are guesses; --json tells all")
-    tell(f"frames: {len(steps):,}, {f'{len(lost):,} of them not registered' if lost else 'all registered'}")
+    failed = [step for step in steps if not step.success]
+    for step in failed[:MAX_LISTED_FRAMES]:
+        note(f"{step.name}: pose predicted by constant velocity; {step.reason}")
+    if len(failed) > MAX_LISTED_FRAMES:
+        note(f"and {len(failed) - MAX_LISTED_FRAMES} more frames with predicted poses; --json lists all")
+    output(f"frames: {len(steps):,}, {f'{len(failed):,} of them not registered' if failed else 'all registered'}")
     searched = sum(step.global_search for step in steps)
     if searched:
-        tell(f"found by the full search: {searched:,}")
-    way = float(np.linalg.norm(np.diff(found.poses[:, :3, 3], axis=0), axis=1).sum())
-    tell(f"way: {way:.4g}, to ({', '.join(f'{value:.4g}' for value in steps[-1].pose[:3, 3])})")
+        output(f"registered by global search: {searched:,}")
+    length = float(np.linalg.norm(np.diff(found.poses[:, :3, 3], axis=0), axis=1).sum())
+    position = ", ".join(f"{value:.4g}" for value in steps[-1].pose[:3, 3])
+    output(f"trajectory: length {length:.4g}, final position ({position})")
     seconds = np.array([step.seconds for step in steps])
-    tell(f"time: {np.median(seconds):.3f} s a frame (median), at most {seconds.max():.3f} s")
+    output(f"time per frame: median {np.median(seconds):.3f} s, maximum {seconds.max():.3f} s")
     if errors is not None:
-        names = {"rpe": "relative pose error", "ate": "absolute trajectory error", "final": "final error"}
-        for key, name in names.items():
-            tell(f"{name}: {errors[f'{key}_rotation']:.4f} degrees, {errors[f'{key}_translation']:.4g}")
-        if errors["segments"] is not None:
-            told = errors["segments"]
-            tell(
-                f"over segments of {told['lengths'][0]:.4g} to {told['lengths'][-1]:.4g}: "
-                f"{told['translation_percent']:.3f} %, {told['rotation_per_length']:.5f} degrees per unit of length"
-            )
+        _print_errors(errors)
+
+
+def _print_errors(errors: dict[str, Any]) -> None:
+    from graphreg.cli.console import output
+
+    for key, name in (("rpe", "RPE (consecutive frames)"), ("ate", "ATE"), ("final", "final pose error")):
+        output(f"{name}: {errors[f'{key}_rotation']:.4f} degrees, {errors[f'{key}_translation']:.4g}")
+    segments = errors["segments"]
+    if segments is not None:
+        shortest, longest = segments["lengths"][0], segments["lengths"][-1]
+        output(
+            f"KITTI segment errors (lengths {shortest:.4g} to {longest:.4g}): {segments['translation_percent']:.3f} %, "
+            f"{segments['rotation_per_length']:.5f} degrees per unit of length"
+        )

@@ -1,4 +1,4 @@
-"""graphreg view: a registration in the browser, while it runs."""
+"""graphreg view: a live registration in the browser."""
 
 from __future__ import annotations
 
@@ -7,33 +7,44 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphreg.cli.options import Threads
+
 if TYPE_CHECKING:
     from graphreg.result import Result
 
 
 def view(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to move.")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to lay it on.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to transform.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to align it with.")],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Where Save writes the 4x4 matrix; by default SOURCE_T.txt.")
+        Path | None,
+        typer.Option(
+            "-o", "--out", help="File that Save writes the transform to, x_target = T x_source; default SOURCE_T.txt."
+        ),
     ] = None,
     save_aligned: Annotated[
-        Path | None, typer.Option(help="Where Save writes the moved source; by default SOURCE_moved.")
+        Path | None,
+        typer.Option(
+            help="File that Save writes the transformed source to; default SOURCE_moved, in the format of SOURCE."
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at. Others can only reach one of the network's.")] = (
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for access from other machines.")] = (
         "127.0.0.1"
     ),
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; by default the first free one from 8080.")
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; default the first free one from 8080.")
     ] = None,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the browser where there is one.")
+        bool, typer.Option("--browser/--no-browser", help="Open a browser if there is a display.")
     ] = True,
-    threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
+    threads: Threads = None,
 ) -> None:
-    """Watch SOURCE being laid on TARGET in the browser: start, pause, step, stop, move it by hand, save.
+    """Show a registration live in the browser.
 
-    Ctrl-C ends it.
+    The page has controls to start, pause, step and stop the registration, to move SOURCE by hand, and to save the
+    result. Ctrl-C stops the server.
+
+    Exit status: 0 stopped, 2 bad input.
 
     \b
     Examples:
@@ -43,16 +54,16 @@ def view(
     """
     import contextlib
 
-    from graphreg.cli.progress import reading, working
+    from graphreg.cli.progress import byte_progress, spinner
     from graphreg.files import read_cloud
     from graphreg.reports.display_clouds import describe_pair
     from graphreg.reports.live import LiveRegistration, State, save_result, unused_paths
     from graphreg.reports.viewer import Viewer, free_port
 
-    free_port(host, port)  # before anyone has waited for large files
-    with reading(source.name) as show:
+    free_port(host, port)  # before large files are read
+    with byte_progress(f"reading {source.name}") as show:
         moving = read_cloud(source, progress=show)
-    with reading(target.name) as show:
+    with byte_progress(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
 
     def write_result(result: Result) -> str:
@@ -61,7 +72,7 @@ def view(
         save_result(result, moving, matrix, moved)
         return f"written: {matrix}, {moved}"
 
-    with working("drawing"):
+    with spinner("drawing"):
         samples = describe_pair(moving, fixed, threads)
     live = LiveRegistration(moving, fixed, threads)
     viewer = Viewer(live, samples, write_result, (source.name, target.name), host, port)
@@ -69,7 +80,7 @@ def view(
         with contextlib.suppress(KeyboardInterrupt):
             _announce(host, viewer.port, browser)
             viewer.run()
-        typer.echo("ending, after the step that is being taken" if live.snapshot.state is State.RUNNING else "ended")
+        typer.echo("stopping after the current iteration" if live.snapshot.state is State.RUNNING else "stopped")
     finally:
         try:
             live.close()
@@ -78,26 +89,26 @@ def view(
 
 
 def _announce(host: str, port: int, browser: bool) -> None:
-    """Say where it is to be seen, and from far away, how; open it where there is a screen."""
+    """Print the address, and how to reach it from another machine; open a browser if there is a display."""
     import socket
     import webbrowser
 
     everywhere, loopback = host in ("0.0.0.0", "::"), host in ("127.0.0.1", "::1", "localhost")
     name = socket.gethostname() if everywhere else f"[{host}]" if ":" in host else host
-    screen = _has_screen()
-    lines = [f"open http://{name}:{port} in a browser; Ctrl-C ends it"]
+    display = _has_display()
+    lines = [f"open http://{name}:{port} in a browser; Ctrl-C stops the server"]
     if not loopback:
-        lines.append("anyone who can reach this address can look at the scans and use the controls")
-    elif not screen:
-        lines.append("from another machine, tunnel to it first, from there:")
+        lines.append("anyone who can reach this address can see the scans and use the controls")
+    elif not display:
+        lines.append("to open it from another machine, run there:")
         lines.append(f"  ssh -L {port}:{name}:{port} {_user()}@{socket.gethostname()}")
     typer.echo("\n".join(lines))
-    if screen and browser:
+    if display and browser:
         webbrowser.open(f"http://{'localhost' if everywhere else name}:{port}")
 
 
-def _has_screen() -> bool:
-    """Whether a browser that is opened here would be seen."""
+def _has_display() -> bool:
+    """Whether a browser opened here would be visible."""
     import os
     import sys
 
@@ -111,5 +122,5 @@ def _user() -> str:
 
     try:
         return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container's user may have no name
+    except (KeyError, OSError, ImportError):  # the user of a container may have no name
         return "user"
