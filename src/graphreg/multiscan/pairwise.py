@@ -125,8 +125,10 @@ def retry_on_subsampled_clouds(
 
     Where the scanner stood close to an object, most points of a scan are on that object, and voxels that suit it are
     too small for everything else. Here each scan is reduced to one point for each voxel of a size that suits all of
-    them. Several scans may have such an object, so the size is an upper quantile over the scans. `register` retries on
-    its own as well, but by the sizes of the two clouds only, and keeps the voxel size of the first attempt.
+    them. Several scans may have such an object, so the size is an upper quantile over the scans.
+
+    `register` has a retry of its own (`engine.pipeline.retry_subsampled`) for clouds of uneven density, by the coarse
+    voxel size of the pair. This one is for pairs that fail after it.
 
     Parameters
     ----------
