@@ -127,8 +127,8 @@ def retry_on_subsampled_clouds(
     too small for everything else. Here each scan is reduced to one point for each voxel of a size that suits all of
     them. Several scans may have such an object, so the size is an upper quantile over the scans.
 
-    `register` has a retry of its own (`engine.pipeline.retry_subsampled`) for clouds of uneven density, by the coarse
-    voxel size of the pair. This one is for pairs that fail after it.
+    `register` has a retry of its own for clouds of uneven density, by the coarse voxel size of the pair. This one is
+    for pairs that fail after it.
 
     Parameters
     ----------
