@@ -1,4 +1,4 @@
-"""One scan in every format that can be written, and back."""
+"""Write a scan in every file format, and read it back."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from graphreg.datasets import synthetic
 
 points = synthetic.scan("hand", points=5000).points
 
-for suffix, known in graphreg.formats().items():
-    if not known.writes:
-        print(f"{suffix}: can only be read")
+for suffix, format in graphreg.formats().items():
+    if not format.writes:
+        print(f"{suffix}: read only")
         continue
     try:
         graphreg.write(f"hand{suffix}", points)
@@ -17,10 +17,10 @@ for suffix, known in graphreg.formats().items():
     except graphreg.MissingExtraError as problem:
         print(f"{suffix}: {problem}")
         continue
-    lost = np.abs(back - points).max()
-    print(f"{suffix}: {known.description}; {len(back)} points, off by at most {1e6 * lost:.2f} micrometres")
+    error = np.abs(back - points).max()
+    print(f"{suffix}: {format.description}; {len(back)} points, largest error {1e6 * error:.2f} micrometres")
 
-# With what else a file says of each point: colours, reflectance, time, under the file's own names.
+# Attributes of the points, such as colour, intensity or time, have the names of the file.
 cloud = graphreg.Cloud(points, np.ones(len(points), bool), {"intensity": np.linspace(0, 1, len(points))})
 graphreg.write("hand.ply", cloud)
 print(sorted(graphreg.read_cloud("hand.ply").attributes))

@@ -37,7 +37,7 @@ def test_two_scans(tmp_path: Path) -> None:
     held = run("two_scans.py")
     assert held["result"].success
     assert angular_error(held["result"].transformation, held["pair"].T_target_source) < 0.2
-    assert len(graphreg.read("moved.ply")) == len(held["pair"].source)
+    assert len(graphreg.read("aligned.ply")) == len(held["pair"].source)
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
@@ -46,7 +46,7 @@ def test_a_pose_is_refined() -> None:
     truth = held["pair"].T_target_source
     assert held["result"].success
     assert held["result"].hypotheses == 1
-    assert angular_error(held["result"].transformation, truth) < 0.1 * angular_error(held["guess"], truth)
+    assert angular_error(held["result"].transformation, truth) < 0.1 * angular_error(held["initial"], truth)
 
 
 def test_level_scans_stay_level() -> None:
@@ -60,13 +60,13 @@ def test_the_covariance_of_a_point() -> None:
     held = run("covariance.py")
     assert held["of_point"].shape == (3, 3)
     assert (np.linalg.eigvalsh(held["of_point"]) > 0).all()
-    # The formula beside what it stands for: turns and shifts drawn from the covariance, the point carried along.
+    # The Jacobian against sampled rotations and translations, applied to the point.
     result = held["result"]
-    drawn = np.random.default_rng(0).multivariate_normal(np.zeros(6), result.covariance, 20_000)
-    carried = np.cross(drawn[:, :3], held["point"] - result.centre) + drawn[:, 3:]
-    np.testing.assert_allclose(np.cov(carried.T).diagonal(), held["of_point"].diagonal(), rtol=0.05)
-    assert not held["ball"].success
-    assert held["ball"].undetermined
+    sampled = np.random.default_rng(0).multivariate_normal(np.zeros(6), result.covariance, 20_000)
+    displacement = np.cross(sampled[:, :3], held["point"] - result.centre) + sampled[:, 3:]
+    np.testing.assert_allclose(np.cov(displacement.T).diagonal(), held["of_point"].diagonal(), rtol=0.05)
+    assert not held["sphere"].success
+    assert held["sphere"].degenerate_directions
 
 
 def test_formats(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,8 +78,8 @@ def test_formats(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     held = run("bad_input.py")
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in told[: len(held["attempts"])]] == list(held["attempts"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[: len(held["attempts"])]] == list(held["attempts"])
     assert not held["result"].success
 
 
