@@ -215,7 +215,7 @@ def _preprocessed(
     seed: int,
     threads: int,
 ) -> tuple[PreprocessedCloud, PreprocessedCloud]:
-    """Both clouds with at most so many points each; those that are preprocessed already stay as they are."""
+    """Both clouds with at most `max_points` points each; those that are preprocessed already stay as they are."""
     weights = settings.weights or (None, None)
 
     def sample(number: int, _: int) -> PreprocessedCloud:
