@@ -1,4 +1,4 @@
-"""Time and error of the methods of the comparison, beside Open3D, pycpd and probreg on the same points, in turns.
+"""Time and error of the baselines, compared with Open3D, pycpd and probreg on the same points, alternating.
 
 pip install '.[peers]' scikit-learn transforms3d matplotlib six
 pip install --no-deps probreg  # it asks for open3d, which has the same files as open3d-cpu
@@ -46,11 +46,12 @@ from graphreg.provenance import measured_now, script_command  # noqa: E402
 
 PAIRS = ("dragon_24_to_0", "bunny_045_to_000", "armadillo_SIM_30_to_0")
 ROUNDS = 5
+MIXTURE_ROUNDS = 3
+MIXTURE_ITERATIONS = 3
 MIXTURE_POINTS = 5_000
 MANY_POINTS = 50_000
-FEW = 3
 WIDTH = 0.2
-WHOLE = f"""
+WHOLE_REGISTRATION = f"""
 import json, sys, time
 import numpy as np
 import graphreg
@@ -65,8 +66,8 @@ found = graphreg.register(*clouds, method=sys.argv[1], voxel=0, threads={THREADS
 row = {{
     "iterations": len(found.history),
     "s an iteration": found.timings["register"] / len(found.history),
-    "whole s": found.timings["register"],
-    "processor s": time.process_time() - began,
+    "total s": found.timings["register"],
+    "CPU s": time.process_time() - began,
     "MB": int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024,
     "degrees": angular_error(found.transformation, pair.T_target_source),
 }}
@@ -84,52 +85,55 @@ def main() -> None:
     args = parser.parse_args()
     entries = [e for e in json.loads((args.data / "pairs.json").read_text()) if e["name"] in PAIRS]
     if args.only != "mixtures":
-        print(table_beside_open3d(args.data, entries, args.out).read_text(encoding="utf-8"))
+        print(compare_with_open3d(args.data, entries, args.out).read_text(encoding="utf-8"))
     if args.only != "open3d":
         dragon = next(e for e in entries if e["name"] == PAIRS[0])
         source, target = (read(args.data / dragon[end]) for end in ("source", "target"))
-        print(table_of_mixtures(source, target, args.out).read_text(encoding="utf-8"))
+        print(compare_mixtures(source, target, args.out).read_text(encoding="utf-8"))
 
 
-def table_beside_open3d(data: Path, entries: list[dict[str, Any]], out: Path) -> Path:
+def compare_with_open3d(data: Path, entries: list[dict[str, Any]], out: Path) -> Path:
     rows = []
     for entry in entries:
         source, target = (read(data / entry[end]) for end in ("source", "target"))
         truth = np.array(entry["T_target_source"])
-        for name, theirs in (("icp", open3d_icp), ("icp-kn", open3d_icp_to_planes), ("fgr", open3d_fgr)):
-            rows.append(beside_open3d(entry["name"], name, source, target, truth, theirs))
+        for name, theirs in (("icp", open3d_icp), ("icp-kn", open3d_point_to_plane), ("fgr", open3d_fgr)):
+            rows.append(compare_pair(entry["name"], name, source, target, truth, theirs))
             print(rows[-1], flush=True)
     note = [
-        "iterative methods beside Open3D: all points at one a voxel (a two-hundredth of the longer cloud), aligned "
-        "centroids as the start, the same number of steps; trees are built inside the time on both sides",
-        "FGR beside Open3D: features, matching and optimisation; the same normals; 64 steps",
-        f"{THREADS} threads, in turns, medians of {ROUNDS}; a ratio under 1 is in our favour",
+        "ICP compared with Open3D: one point a voxel (1/200 of the longest extent), centroids aligned at the start, "
+        "the same number of iterations; both times include building the search tree",
+        "FGR compared with Open3D: features, matching and optimisation; the same normals; 64 iterations",
+        f"{THREADS} threads, alternating, medians of {ROUNDS}; a ratio below 1 is in our favour",
     ]
     provenance = measured_now(script_command(), BASELINE_METHODS, versions_of_modules("open3d"))
-    return write_results(out, "baselines", Results("ICP and FGR beside Open3D", provenance, note, rows))
+    return write_results(out, "baselines", Results("ICP and FGR compared with Open3D", provenance, note, rows))
 
 
-def table_of_mixtures(source: Floats, target: Floats, out: Path) -> Path:
-    x, y = (thinned(cloud, MIXTURE_POINTS) for cloud in (source, target))
-    turns = [mixtures_in_turn(x, y) for _ in range(FEW)]
-    median = {name: float(np.median([turn[name] for turn in turns])) for name in turns[0]}
+def compare_mixtures(source: Floats, target: Floats, out: Path) -> Path:
+    x, y = (downsample_to(cloud, MIXTURE_POINTS) for cloud in (source, target))
+    rounds = [time_mixtures(x, y) for _ in range(MIXTURE_ROUNDS)]
+    median = {name: float(np.median([seconds[name] for seconds in rounds])) for name in rounds[0]}
     rows: list[dict[str, Any]] = []
     for name, peer in (("cpd", "pycpd"), ("ecm", "pycpd"), ("gmm", "probreg")):
-        beside = {"graphreg s": median[name], "beside": peer, "its s": median[peer]}
-        whole = subprocess.run([sys.executable, "-c", WHOLE, name], check=True, capture_output=True, text=True)
-        rows.append({"method": name, **beside, "ratio": median[name] / median[peer], **json.loads(whole.stdout)})
+        compared = {"graphreg s": median[name], "compared with": peer, "its s": median[peer]}
+        whole = subprocess.run(
+            [sys.executable, "-c", WHOLE_REGISTRATION, name], check=True, capture_output=True, text=True
+        )
+        rows.append({"method": name, **compared, "ratio": median[name] / median[peer], **json.loads(whole.stdout)})
         print(rows[-1], flush=True)
     note = [
-        f"on {MIXTURE_POINTS} points a cloud of the dragon, medians of {FEW} in turns, {THREADS} threads: CPD and ECM, "
-        f"an iteration, mean of the first {FEW}, where no pair is out of reach, beside one of pycpd's CPD (nothing "
-        f"that installs has ECM); GMM, the objective and its slope at a width of {WIDTH}, beside probreg's",
-        f"behind the ratio: a whole registration of {MANY_POINTS} points a cloud of the made dragon, 24 degrees apart, "
-        "all defaults, in a process of its own; processor s: of all threads; MB: at its peak, Python and all libraries "
-        "included",
+        f"{MIXTURE_POINTS} points of each scan of the dragon, {THREADS} threads, alternating, medians of "
+        f"{MIXTURE_ROUNDS}. CPD and ECM: one iteration, mean of the first {MIXTURE_ITERATIONS}, in which no pair is "
+        "beyond the Gaussian's reach, compared with one of pycpd's CPD (no other ECM can be installed). GMM: objective "
+        f"and gradient at a width of {WIDTH}, compared with probreg's",
+        f"columns after the ratio: a whole registration of {MANY_POINTS} points a cloud of the synthetic dragon, 24 "
+        "degrees apart, default settings, in a process of its own; CPU s: of all threads; MB: peak memory, including "
+        "Python and all libraries",
     ]
     peers = versions_of_modules("pycpd", "probreg")
     provenance = measured_now(script_command(), (*BASELINE_METHODS, *SYNTHETIC_SCANS), peers)
-    results = Results("CPD, ECM and GMM beside pycpd and probreg", provenance, note, rows)
+    results = Results("CPD, ECM and GMM compared with pycpd and probreg", provenance, note, rows)
     return write_results(out, "baselines_mixtures", results)
 
 
@@ -138,7 +142,7 @@ def run(name: str, source: Floats, target: Floats, **settings: Any) -> Outcome:
     return method.run(source, target, replace(method.settings, **settings), None, 0, THREADS, None)
 
 
-def beside_open3d(
+def compare_pair(
     pair: str,
     name: str,
     source: Floats,
@@ -154,7 +158,7 @@ def beside_open3d(
         found = run(name, source, target, **settings)
         here.append(found.timings["register"] + (found.timings["describe"] if name == "fgr" else 0.0))
         began = time.perf_counter()
-        motion = call()
+        estimate = call()
         there.append(time.perf_counter() - began)
     return {
         "pair": pair,
@@ -165,7 +169,7 @@ def beside_open3d(
         "Open3D s": float(np.median(there)),
         "ratio": float(np.median(here) / np.median(there)),
         "graphreg degrees": angular_error(first.transformation, truth),
-        "Open3D degrees": angular_error(motion, truth),
+        "Open3D degrees": angular_error(estimate, truth),
     }
 
 
@@ -190,14 +194,14 @@ def open3d_icp(first: Outcome) -> Callable[[], Floats]:
     return icp_of(first, cloud_of(first.target), registration.TransformationEstimationPointToPoint())
 
 
-def open3d_icp_to_planes(first: Outcome) -> Callable[[], Floats]:
-    """With our normals, which both are given before the clock starts."""
+def open3d_point_to_plane(first: Outcome) -> Callable[[], Floats]:
+    """With our normals, which are computed before the time starts."""
     normals, _ = fit_planes(neighbour_graph(first.target, IcpKnSettings().normal_neighbours))
     return icp_of(first, cloud_of(first.target, normals), registration.TransformationEstimationPointToPlane())
 
 
 def open3d_fgr(first: Outcome) -> Callable[[], Floats]:
-    """Features and registration; the normals, which ours makes inside its time, are given."""
+    """Features and registration; the normals, which are part of our own time, are computed before the time starts."""
     here, there = (cloud_of(cloud, outward_normals(cloud, 10, THREADS)) for cloud in (first.source, first.target))
     reach = open3d.geometry.KDTreeSearchParamHybrid(FgrSettings().radius * first.voxel, 100)
     size = max(
@@ -215,8 +219,8 @@ def open3d_fgr(first: Outcome) -> Callable[[], Floats]:
     return call
 
 
-def thinned(points: Floats, count: int) -> Floats:
-    """About so many points, evenly spread."""
+def downsample_to(points: Floats, count: int) -> Floats:
+    """At most `count` points, one a voxel."""
     low, high = 0.0, float(np.ptp(points, axis=0).max())
     for _ in range(30):
         middle = (low + high) / 2
@@ -224,12 +228,12 @@ def thinned(points: Floats, count: int) -> Floats:
     return voxel_downsample(points, high)[:count]
 
 
-def mixtures_in_turn(x: Floats, y: Floats) -> dict[str, float]:
-    """Seconds of each method, and of each peer."""
+def time_mixtures(x: Floats, y: Floats) -> dict[str, float]:
+    """Seconds of each method and of each other library."""
     seconds = {}
     for name in ("cpd", "ecm"):
-        few = run(name, x, y, voxel=0, max_iterations=FEW)
-        seconds[name] = few.timings["register"] / len(few.history)
+        found = run(name, x, y, voxel=0, max_iterations=MIXTURE_ITERATIONS)
+        seconds[name] = found.timings["register"] / len(found.history)
     unit = joint_spread(x, y)
     x, y = (in_spatial_order(cloud - cloud.mean(axis=0), THREADS) / unit for cloud in (x, y))
     at, masses = np.array([1.0, 0, 0, 0, 0, 0, 0]), [np.full(len(cloud), 1 / len(cloud)) for cloud in (x, y)]

@@ -1,4 +1,4 @@
-"""Time of the registration stage as published, beside Open3D's point-to-point ICP on the same points, in turns.
+"""Time of the published method's registration stage, compared with Open3D's point-to-point ICP, alternating.
 
 pip install '.[peers]'
 GRAPHREG_DATA=/path/to/scans python benchmarks/published.py --out docs/results
@@ -75,11 +75,11 @@ def main() -> None:
             }
         )
     note = [
-        f"registration stage only, 100 iterations; ICP from aligned centroids until it converges, 200 at the most; "
-        f"{THREADS} threads, in turns, medians of {ROUNDS}; a ratio under 1 is in our favour"
+        f"registration stage only, 100 iterations; ICP from aligned centroids until it converges, 200 at most; the "
+        f"same points; {THREADS} threads, alternating, medians of {ROUNDS}; a ratio below 1 is in our favour"
     ]
     provenance = measured_now(script_command(), PAPER_METHOD, versions_of_modules("open3d"))
-    results = Results("The published method beside ICP", provenance, note, rows)
+    results = Results("The published method compared with ICP", provenance, note, rows)
     print(write_results(args.out, "published", results).read_text(encoding="utf-8"))
 
 

@@ -46,7 +46,7 @@ class CpdSettings(BaselineSettings):
     outliers : float, default 0.5
         w: expected share of outliers, between 0 and 1.
     max_iterations : int, default 100
-        max_it.
+        max_it: number of iterations, at most.
     tolerance : float, default 1e-8
         tol: converged where the objective does not change by more than this share.
     """
@@ -89,7 +89,7 @@ def register_cpd(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="cpd", outliers=0.3)
     >>> result.success
     True

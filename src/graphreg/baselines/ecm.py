@@ -68,7 +68,7 @@ class EcmSettings(BaselineSettings):
     Parameters
     ----------
     max_iterations : int, default 100
-        maxNumIter of the paper's comparison.
+        Number of iterations, at most: maxNumIter of the paper's comparison.
     radius : float, default 3
         r: a data point farther than this from all components is more likely an outlier; in voxels.
     tolerance : float, default 1e-7
@@ -112,7 +112,7 @@ def register_ecm(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="ecm", max_iterations=50)
     >>> result.success
     True

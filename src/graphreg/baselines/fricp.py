@@ -40,7 +40,7 @@ class FricpSettings(BaselineSettings):
     memory : int, default 5
         Number of earlier steps that Anderson acceleration uses; 0: no acceleration.
     max_iterations : int, default 100
-        For each nu.
+        Number of iterations for each nu, at most.
     tolerance : float, default 1e-5
         Converged for a nu where a step moves points by no more than this share of the source's diagonal.
     """
@@ -86,7 +86,7 @@ def register_fricp(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="fricp")
     >>> result.success
     True

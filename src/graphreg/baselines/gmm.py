@@ -63,7 +63,7 @@ class GmmSettings(BaselineSettings):
         Widths s, one after the other, in units of the spread of the clouds (`normalize` of the paper's comparison,
         which does not give the widths). For all but the last the clouds are downsampled to what a width resolves.
     max_iterations : int, default 100
-        max_iter of the paper's comparison, for each width.
+        Number of iterations for each width, at most: max_iter of the paper's comparison.
     """
 
     scales: tuple[float, ...] = (0.5, 0.2, 0.1, 0.05, 0.02)
@@ -110,7 +110,7 @@ def register_gmm(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="gmm", scales=(0.2, 0.05))
     >>> result.success
     True

@@ -25,7 +25,7 @@ class IcpSettings(BaselineSettings):
     Parameters
     ----------
     max_iterations : int, default 200
-        As in the paper's comparison.
+        Number of iterations, at most; the value of the paper's comparison.
     max_distance : float, optional
         Correspondences with a larger distance are rejected, in the unit of the data. By default all are used.
     tolerance : float, default 1e-6
@@ -68,7 +68,7 @@ def register_icp(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="icp", max_distance=0.02)
     >>> result.history[-1].energy < result.history[0].energy
     True

@@ -29,9 +29,9 @@ class IcpKnSettings(BaselineSettings):
     Parameters
     ----------
     max_iterations : int, default 50
-        As in the paper's comparison. Fewer only where the objective does not change at all.
+        Number of iterations; the value of the paper's comparison. Fewer only where the objective does not change.
     normal_neighbours : int, default 4
-        Number of neighbours that the plane of a target point is fitted to, as in the paper's comparison.
+        Number of neighbours that the plane of a target point is fitted to; the value of the paper's comparison.
     worst_rejection : float, default 0
         Share of the correspondences that is rejected in each iteration: those with the largest distances.
     """
@@ -71,7 +71,7 @@ def register_icp_kn(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="icp-kn", normal_neighbours=8)
     >>> result.success
     True

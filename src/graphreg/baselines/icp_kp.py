@@ -23,7 +23,7 @@ class IcpKpSettings(BaselineSettings):
     Parameters
     ----------
     max_iterations : int, default 50
-        As in the paper's comparison. Fewer only where the objective does not change at all.
+        Number of iterations; the value of the paper's comparison. Fewer only where the objective does not change.
     worst_rejection : float, default 0
         Share of the correspondences that is rejected in each iteration: those with the largest distances.
     """
@@ -61,7 +61,7 @@ def register_icp_kp(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="icp-kp", max_iterations=20)
     >>> len(result.history)
     20

@@ -111,7 +111,7 @@ def register_teaser(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> flipped = pair.source * [1, -1, -1]  # a rotation by 180 degrees about the x axis
     >>> result = graphreg.register(flipped, pair.target, method="teaser")
     >>> result.success

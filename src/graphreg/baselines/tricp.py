@@ -36,7 +36,7 @@ class TricpSettings(BaselineSettings):
     preference : float, default 2
         lambda: preference for a larger overlap in that search.
     max_iterations : int, default 100
-        For each overlap that is tried.
+        Number of iterations for each overlap, at most.
     tolerance : float, default 1e-4
         Converged where the square root of the trimmed mean does not change by more than this share.
     """
@@ -88,7 +88,7 @@ def register_tricp(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="tricp", overlap=0.8)
     >>> result.success
     True

@@ -42,7 +42,7 @@ class PaperSettings(MethodSettings):
     particles : int, default 1024
         Number of particles sampled from each cloud in each iteration (the authors' program: 1,024, sampled once).
     max_iterations : int, default 100
-        maxNumIter.
+        maxNumIter: number of iterations.
     beta : float, default 0.9
         Cooling rate, 0 < beta < 1.
     temperature : float, default 1.0
@@ -176,7 +176,7 @@ def register_published(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("hare", 10.0, points=4000)
+    >>> pair = synthetic.pair("hare", 10.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target, method="graphreg-paper")
     >>> result.success, len(result.history)
     (True, 100)
