@@ -1,10 +1,10 @@
-"""How often a cloud is loaded and described by the workers of a batch, and what it costs.
+"""How often the workers of a batch load a cloud and compute its descriptors, and the effect on the throughput.
 
     pip install '.[dask]'
     python benchmarks/locality.py --out docs/results
 
-Jobs of a survey: scans in a row, each with the next four, and stars, each with one scan in its middle. They are done as
-a batch deals them out, and, for comparison, in the order of the table by whoever is free; in turns.
+Jobs of a survey: a chain of scans, each paired with the next four, and stars of scans around one. They are run with the
+affinity of a batch, and, for comparison, in the order of the table by the next free worker; alternating.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from unittest.mock import patch
 from weakref import WeakSet
 
 import numpy as np
-from batch import BODIES, NEIGHBOURS, VIEWS, local_cluster, rate_of_batch, timeless, write_jobs
+from batch import BODIES, NEIGHBOURS, VIEWS, local_cluster, rate_of_batch, without_times, write_jobs
 
 from graphreg import batch, register
-from graphreg.batches.affinity import File, Routes
+from graphreg.batches.affinity import CloudKey, JobQueue
 from graphreg.bench.measured_parts import BATCHES, SYNTHETIC_SCANS
 from graphreg.bench.peers import versions_of_modules
 from graphreg.bench.results_files import Results, write_results
@@ -33,78 +33,79 @@ from graphreg.provenance import measured_now, script_command
 ROUNDS = 3
 WORKERS = 2
 Pairs = list[tuple[Path, Path]]
-# Clouds that this process was given.
+# Clouds that this process has loaded.
 _seen: WeakSet[PreprocessedCloud] = WeakSet()
 
 
-class InTurn(Routes):
-    """Jobs in the order of the table, whoever asks."""
+class TableOrderQueue(JobQueue):
+    """Jobs in the order of the table, for any worker."""
 
-    def __init__(self, pairs: Sequence[tuple[File, File]]) -> None:
+    def __init__(self, pairs: Sequence[tuple[CloudKey, CloudKey]]) -> None:
         super().__init__(pairs)
         self._starts = iter(range(len(pairs)))
 
-    def uses(self, worker: Any, files: Iterable[File]) -> None:
+    def record_use(self, worker: Any, clouds: Iterable[CloudKey]) -> None:
         pass
 
 
-def counted(source: PreprocessedCloud, target: PreprocessedCloud, *, log: str, **how: Any) -> Any:
-    """Registers, and notes each cloud that this process was not given before."""
+def logged_register(source: PreprocessedCloud, target: PreprocessedCloud, *, log: str, **options: Any) -> Any:
+    """Register, and log each cloud that this process has not loaded before."""
     new = [cloud for cloud in (source, target) if cloud not in _seen]
     _seen.update(new)
     with open(f"{log}.{os.getpid()}", "a", encoding="utf-8") as file:
         file.writelines(f"{cloud.name}\n" for cloud in new)
-    return register(source, target, **how)
+    return register(source, target, **options)
 
 
-def lists_of_jobs(folder: Path) -> Iterator[tuple[str, Pairs]]:
+def job_lists(folder: Path) -> Iterator[tuple[str, Pairs]]:
     write_jobs(folder, 1)
     views = [folder / f"{body}_{view}.npy" for body in BODIES[:2] for view in range(VIEWS)]
-    row = [(b, a) for place, a in enumerate(views) for b in views[place + 1 : place + 1 + NEIGHBOURS]]
-    yield f"row, each with the next {NEIGHBOURS}", row
-    yield "the same, shuffled", [row[number] for number in np.random.default_rng(0).permutation(len(row))]
+    chain = [(b, a) for i, a in enumerate(views) for b in views[i + 1 : i + 1 + NEIGHBOURS]]
+    yield f"chain, each with the next {NEIGHBOURS}", chain
+    yield "the same, shuffled", [chain[number] for number in np.random.default_rng(0).permutation(len(chain))]
     yield (
         f"stars of {VIEWS}",
         [(leaf, views[hub]) for hub in range(0, len(views), VIEWS) for leaf in views[hub + 1 : hub + VIEWS]],
     )
 
 
-def measured(folder: Path, pairs: Pairs, **how: Any) -> tuple[float, float, list[str]]:
-    """Times that a cloud was loaded, jobs a second, and what was found."""
-    from locality import counted as importable  # by workers, which do not know what this process runs as its own
+def measured(folder: Path, pairs: Pairs, **options: Any) -> tuple[float, float, list[str]]:
+    """Mean number of times that a cloud was loaded, jobs per second, and the results."""
+    from locality import logged_register as importable  # under a name that workers can import
 
     out, log = folder / "results.jsonl", folder / "log"
     jobs = [{"source": source, "target": target, "log": str(log)} for source, target in pairs]
-    rate, _ = rate_of_batch(jobs, out, folder / "cache", WORKERS, run=importable, **how)
+    rate, _ = rate_of_batch(jobs, out, folder / "cache", WORKERS, run=importable, **options)
     logs = list(folder.glob("log.*"))
     loads = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in logs)
     for file in logs:
         file.unlink()
     found = batch(jobs, out, cache=folder / "cache", run=importable)
-    return loads / len({cloud for pair in pairs for cloud in pair}), rate, [timeless(record) for record in found]
+    return loads / len({cloud for pair in pairs for cloud in pair}), rate, [without_times(record) for record in found]
 
 
-def compared(folder: Path, pairs: Pairs, rounds: int, **how: Any) -> dict[str, Any]:
+def compared(folder: Path, pairs: Pairs, rounds: int, **options: Any) -> dict[str, Any]:
+    """Both orders, alternating."""
     loads: dict[bool, list[float]] = {True: [], False: []}
     rates: dict[bool, list[float]] = {True: [], False: []}
     found = []
     for _ in range(rounds):
-        for near in (False, True):
-            with ExitStack() as held:
-                if not near:
-                    held.enter_context(patch("graphreg.batches.schedule.Routes", InTurn))
-                load, rate, said = measured(folder, pairs, **how)
-            loads[near].append(load)
-            rates[near].append(rate)
-            found.append(said)
+        for affinity in (False, True):
+            with ExitStack() as patches:
+                if not affinity:
+                    patches.enter_context(patch("graphreg.batches.schedule.JobQueue", TableOrderQueue))
+                load, rate, results = measured(folder, pairs, **options)
+            loads[affinity].append(load)
+            rates[affinity].append(rate)
+            found.append(results)
     return {
         "jobs": len(pairs),
-        "loads of a cloud, in turn": float(np.median(loads[False])),
-        "loads of a cloud": float(np.median(loads[True])),
-        "jobs a second, in turn": float(np.median(rates[False])),
-        "jobs a second": float(np.median(rates[True])),
+        "loads per cloud, table order": float(np.median(loads[False])),
+        "loads per cloud": float(np.median(loads[True])),
+        "jobs per second, table order": float(np.median(rates[False])),
+        "jobs per second": float(np.median(rates[True])),
         "faster": float(np.median([b / a for a, b in zip(rates[False], rates[True], strict=True)])),
-        "results that differ": sum(a != b for said in found for a, b in zip(found[0], said, strict=True)),
+        "results that differ": sum(a != b for results in found for a, b in zip(found[0], results, strict=True)),
     }
 
 
@@ -114,25 +115,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     args = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        lists = list(lists_of_jobs(folder))
-        everything = [pair for _, pairs in lists for pair in pairs]
-        # So that all clouds are in the cache.
-        batch([{"source": a, "target": b} for a, b in everything], folder / "first.jsonl", cache=folder / "cache")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        lists = list(job_lists(folder))
+        all_pairs = [pair for _, pairs in lists for pair in pairs]
+        # Preprocess all clouds first.
+        batch([{"source": a, "target": b} for a, b in all_pairs], folder / "first.jsonl", cache=folder / "cache")
         for name, pairs in lists:
             rows.append({"jobs of": name, "workers": "pool of 2", **compared(folder, pairs, args.rounds)})
             with local_cluster() as cluster:
-                how = {"dask": cluster.scheduler_address}
-                rows.append({"jobs of": name, "workers": "Dask, 2", **compared(folder, pairs, args.rounds, **how)})
+                options = {"dask": cluster.scheduler_address}
+                rows.append({"jobs of": name, "workers": "Dask, 2", **compared(folder, pairs, args.rounds, **options)})
     summary = [
-        "loads: how many times, in the mean, a cloud was taken from the cache and described, by both workers together; "
-        "each file was read and prepared once before that",
-        "in turn: jobs in the order of the table, each done by the worker that is free",
-        "jobs a second without the first ones, in which workers start; medians of rounds in which both take turns",
+        "loads: how often, on average, a cloud was loaded from the cache and its descriptors computed, by both workers "
+        "together; each file was read and preprocessed once before",
+        "table order: jobs in the order of the table, each run by the next free worker",
+        "jobs per second without the first jobs, during which workers start; medians of alternating rounds",
     ]
     provenance = measured_now(script_command(), (*BATCHES, *SYNTHETIC_SCANS), versions_of_modules("distributed"))
-    results = Results("Clouds at hand", provenance, summary, rows)
+    results = Results("Affinity of jobs and workers", provenance, summary, rows)
     print(write_results(args.out, "locality", results).read_text(encoding="utf-8"))
 
 

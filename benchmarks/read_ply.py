@@ -1,4 +1,4 @@
-"""How long it takes to read a PLY file, with graphreg and with Open3D, in turns.
+"""The time to read a PLY file with graphreg and with Open3D, alternating.
 
 pip install '.[peers]'
 python benchmarks/read_ply.py --out docs/results
@@ -23,21 +23,21 @@ from graphreg.bench.results_files import Results, write_results
 from graphreg.provenance import NATIVE, measured_now, script_command
 
 
-def text(path: Path, points: int, grid: int) -> Path:
-    """Like a Stanford range scan: short decimals, a blank at each line's end, perhaps a grid of lists."""
+def write_text_ply(path: Path, points: int, grid: int) -> Path:
+    """A file as of Stanford range scans: few decimals, a blank at the end of each line, and optionally a range grid."""
     rng = np.random.default_rng(0)
     header = ["ply", "format ascii 1.0", "obj_info is_cyberware_data 1", f"element vertex {points}"]
     header += [f"property float {axis}" for axis in "xyz"]
     if grid:
         header += [f"element range_grid {grid}", "property list uchar int vertex_indices"]
     rows = ["{:.6g} {:.6g} {:.6g} ".format(*row) for row in rng.normal(0, 0.1, (points, 3)).tolist()]
-    cells = [f"1 {i} " if i < points else "0 " for i in rng.permutation(grid).tolist()]
-    path.write_text("\n".join([*header, "end_header", *rows, *cells, ""]))
+    grid_rows = [f"1 {i} " if i < points else "0 " for i in rng.permutation(grid).tolist()]
+    path.write_text("\n".join([*header, "end_header", *rows, *grid_rows, ""]))
     return path
 
 
-def binary(path: Path, points: int) -> Path:
-    """Single-precision coordinates, as most scanners' software writes them."""
+def write_binary_ply(path: Path, points: int) -> Path:
+    """A file of single-precision coordinates, as the software of most scanners writes it."""
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {points}"]
     header += [*(f"property float {axis}" for axis in "xyz"), "end_header", ""]
     values = np.random.default_rng(0).normal(0, 10, (points, 3)).astype("<f4")
@@ -64,17 +64,17 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         cases = {
-            "text, 40,000 points": text(Path(folder, "text.ply"), 40_000, 0),
-            "text, 40,000 points and a grid": text(Path(folder, "grid.ply"), 40_000, 204_800),
-            "binary, 40,000 points": binary(Path(folder, "small.ply"), 40_000),
-            "binary, 4,000,000 points": binary(Path(folder, "large.ply"), 4_000_000),
+            "text, 40,000 points": write_text_ply(Path(folder, "text.ply"), 40_000, 0),
+            "text, 40,000 points and a grid": write_text_ply(Path(folder, "grid.ply"), 40_000, 204_800),
+            "binary, 40,000 points": write_binary_ply(Path(folder, "small.ply"), 40_000),
+            "binary, 4,000,000 points": write_binary_ply(Path(folder, "large.ply"), 4_000_000),
         }
         for name, path in cases.items():
             rounds = max(args.repeats // 8, 3) if path.stat().st_size > 10_000_000 else args.repeats
             times = [(seconds(files.read, path), seconds(read_with_open3d, path)) for _ in range(rounds)]
             ours, theirs = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
             rows.append({"PLY": name, "graphreg ms": ours, "Open3D ms": theirs, "ratio": ours / theirs})
-    note = ["medians, read in turns; a ratio under 1 is in our favour"]
+    note = ["medians of alternating reads; a ratio below 1 means that graphreg is faster"]
     provenance = measured_now(script_command(), ("clouds", "files", NATIVE), versions_of_modules("open3d"))
     results = Results("Reading PLY beside Open3D", provenance, note, rows)
     print(write_results(args.out, "read_ply", results).read_text(encoding="utf-8"))

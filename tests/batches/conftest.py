@@ -1,4 +1,4 @@
-"""What tests of batches share: scans in files, the jobs that pair them, and what one worker finds."""
+"""Fixtures of the batch tests: scans in files, the jobs that pair them, and the results of one worker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.batch_jobs import found_by, pairs_of, write_scans
+from tests.support.batch_jobs import batch_results, pairs_of, write_scans
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +16,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def jobs(folder: Path, request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    """As many scans as the module says, each two of them in both directions."""
+    """Jobs for each pair of the scans, SCANS of the test module, in both directions."""
     return pairs_of(folder, write_scans(folder, request.module.SCANS))
 
 
 @pytest.fixture(scope="module")
-def alone(folder: Path, jobs: list[dict[str, Any]]) -> list[str]:
-    """What one worker finds."""
-    return found_by(jobs, folder / "alone.jsonl", workers=1)
+def expected(folder: Path, jobs: list[dict[str, Any]]) -> list[str]:
+    """The records of a batch with one worker."""
+    return batch_results(jobs, folder / "expected.jsonl", workers=1)

@@ -1,4 +1,4 @@
-"""batch(): the same results with any number of workers; killed at any moment, nothing is lost, nothing done twice."""
+"""batch(): the same results for any number of workers; after a kill no result is lost and no job is done twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.batch_jobs import harmful, keys_in, pairs_of, timeless, write_scans, write_table
+from tests.support.batch_jobs import faulty_register, keys_in, pairs_of, without_times, write_scans, write_table
 
 import graphreg
 from graphreg import InputError
@@ -21,41 +21,39 @@ from graphreg.result import Result
 SCANS = 4
 
 
-def test_two_workers_find_what_one_finds_in_the_order_of_the_jobs(
-    jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path
+def test_two_workers_give_the_results_of_one_in_the_order_of_the_jobs(
+    jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
     found = graphreg.batch(jobs, tmp_path / "two.jsonl", workers=2)
-    assert [timeless(record) for record in found] == alone
+    assert [without_times(record) for record in found] == expected
     assert [(record.source, record.target) for record in found] == [
         (str(job["source"]), str(job["target"])) for job in jobs
     ]
     assert (found.jobs, found.done, found.before, found.clouds) == (12, 12, 0, 4)
 
 
-def test_a_result_is_that_of_register(jobs: list[dict[str, Any]], folder: Path, alone: list[str]) -> None:
-    found = graphreg.batch(jobs, folder / "alone.jsonl")
+def test_results_are_those_of_register(jobs: list[dict[str, Any]], folder: Path, expected: list[str]) -> None:
+    found = graphreg.batch(jobs, folder / "expected.jsonl")
     for record in found:
         clouds = (graphreg.prepare(graphreg.read(path)) for path in (record.source, record.target))
-        held = record.as_result()
-        assert isinstance(held, Result)
-        again = graphreg.register(*clouds, seed=held.seed)
-        assert np.array_equal(again.transformation, held.transformation)
-        assert (again.success, again.confidence, again.reason) == (held.success, held.confidence, held.reason)
+        stored = record.as_result()
+        assert isinstance(stored, Result)
+        again = graphreg.register(*clouds, seed=stored.seed)
+        assert np.array_equal(again.transformation, stored.transformation)
+        assert (again.success, again.confidence, again.reason) == (stored.success, stored.confidence, stored.reason)
 
 
-def test_a_second_run_does_nothing_and_says_the_same(
-    jobs: list[dict[str, Any]], folder: Path, alone: list[str]
+def test_a_second_run_does_nothing_and_gives_the_same(
+    jobs: list[dict[str, Any]], folder: Path, expected: list[str]
 ) -> None:
-    content = (folder / "alone.jsonl").read_bytes()
-    again = graphreg.batch(jobs, folder / "alone.jsonl")
+    content = (folder / "expected.jsonl").read_bytes()
+    again = graphreg.batch(jobs, folder / "expected.jsonl")
     assert (again.done, again.before, again.clouds, again.rate) == (12, 12, 0, 0.0)
-    assert [timeless(record) for record in again] == alone
-    assert (folder / "alone.jsonl").read_bytes() == content
+    assert [without_times(record) for record in again] == expected
+    assert (folder / "expected.jsonl").read_bytes() == content
 
 
-def test_a_file_that_changed_and_other_settings_are_done_others_are_not(
-    jobs: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_only_jobs_with_a_changed_file_or_setting_are_done_again(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     names = write_scans(tmp_path, 3)
     three = pairs_of(tmp_path, names)
     out = tmp_path / "results.jsonl"
@@ -68,28 +66,28 @@ def test_a_file_that_changed_and_other_settings_are_done_others_are_not(
     assert next(iter(other)).result["settings"]["voxel"] == 0.05
 
 
-def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
+def test_jobs_that_crash_are_set_aside_with_a_reason_and_the_others_are_done(
     jobs: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     (tmp_path / "bad.ply").write_bytes(b"ply\nformat ascii 1.0\nelement vertex 100\n")
-    poisons = {
-        "exit": "its worker left with status 7",
+    faults = {
+        "exit": "its worker exited with status 7",
         "segfault": "its worker was killed by SIGSEGV",
         "memory": "not enough memory",
         "odd": "RuntimeError: odd",
     }
-    poisoned = [{**jobs[0], "id": poison, "poison": poison} for poison in poisons]
+    crashing = [{**jobs[0], "id": fault, "fault": fault} for fault in faults]
     unreadable = [{**jobs[0], "source": tmp_path / name, "id": name} for name in ("bad.ply", "gone.ply")]
-    recovering = {**jobs[1], "id": "recovers", "poison": "exit", "mark": str(tmp_path / "mark")}
+    recovering = {**jobs[1], "id": "recovers", "fault": "exit", "mark": str(tmp_path / "mark")}
     found = graphreg.batch(
-        [*poisoned, *unreadable, recovering, *jobs[2:6]], tmp_path / "results.jsonl", workers=2,
-        retries=1, run=harmful,
+        [*crashing, *unreadable, recovering, *jobs[2:6]], tmp_path / "results.jsonl", workers=2,
+        retries=1, run=faulty_register,
     )  # fmt: skip
     records = {record.id: record for record in found}
     assert (found.jobs, found.registered + found.not_registered, found.set_aside) == (11, 5, 6)
-    for poison, reason in poisons.items():
-        assert reason in records[poison].reason
-        assert records[poison].attempts == (1 if poison == "odd" else 2)
+    for fault, reason in faults.items():
+        assert reason in records[fault].reason
+        assert records[fault].attempts == (1 if fault == "odd" else 2)
     assert "bad.ply" in records["bad.ply"].reason
     assert "No such file" in records["gone.ply"].reason
     assert records["recovers"].result is not None
@@ -97,27 +95,27 @@ def test_poisoned_jobs_are_set_aside_with_their_reasons_and_the_rest_goes_on(
 
 
 def test_a_job_that_hangs_is_set_aside(
-    jobs: list[dict[str, Any]], folder: Path, alone: list[str], tmp_path: Path
+    jobs: list[dict[str, Any]], folder: Path, expected: list[str], tmp_path: Path
 ) -> None:
-    """Alone, with clouds that are prepared: on a busy machine all else might take as long."""
-    cache = folder / "alone.jsonl.cache"
+    """A single job whose clouds are cached: on a busy machine anything else might exceed the timeout."""
+    cache = folder / "expected.jsonl.cache"
     found = graphreg.batch(
-        [{**jobs[0], "poison": "hang"}], tmp_path / "r.jsonl", cache=cache, timeout=0.5, retries=1, run=harmful
+        [{**jobs[0], "fault": "hang"}], tmp_path / "r.jsonl", cache=cache, timeout=0.5, retries=1, run=faulty_register
     )
     (record,) = found
     assert (record.reason, record.attempts) == ("took longer than 0.5 s", 2)
 
 
-def test_bad_arguments_are_told_before_anything_is_written(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_before_anything_is_written(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     out = tmp_path / "results.jsonl"
-    for how, problem in (
+    for options, problem in (
         ({"workers": 0}, "workers: expected a positive whole number"),
         ({"timeout": 0}, "timeout: expected a positive number"),
         ({"retries": -1}, "retries: expected a whole number"),
         ({"run": lambda *_: None}, "run: expected a function of a module"),
     ):
         with pytest.raises(InputError, match=problem):
-            graphreg.batch(jobs, out, **how)
+            graphreg.batch(jobs, out, **options)
     with pytest.raises(InputError, match="voxle: no setting of graphreg"):
         graphreg.batch([{**jobs[0], "voxle": 1}], out)
     with pytest.raises(InputError, match="ends in .jsonl"):
@@ -125,14 +123,14 @@ def test_bad_arguments_are_told_before_anything_is_written(jobs: list[dict[str, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_is_no_store_is_left_alone(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_a_file_that_is_no_store_is_refused_and_not_changed(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text('{"mine": 1}\n')
     with pytest.raises(InputError, match="line 1 is no result of a batch"):
         graphreg.batch(jobs, tmp_path / "mine.jsonl")
     assert (tmp_path / "mine.jsonl").read_text() == '{"mine": 1}\n'
 
 
-def test_an_interrupt_keeps_what_is_done_and_ends_the_workers(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_an_interrupt_keeps_the_results_so_far(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     def interrupt(now: graphreg.batch) -> None:
         if now.done == 3:
             raise KeyboardInterrupt
@@ -144,7 +142,7 @@ def test_an_interrupt_keeps_what_is_done_and_ends_the_workers(jobs: list[dict[st
     assert graphreg.batch(jobs, out, workers=2).before == 3
 
 
-def further_than(out: Path, lines: int) -> bool:
+def has_more_than(out: Path, lines: int) -> bool:
     return out.exists() and len(keys_in(out)) > lines
 
 
@@ -156,11 +154,11 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes as Linux shows them")
-def test_killed_at_random_moments_nothing_is_lost_and_nothing_is_done_twice(
-    jobs: list[dict[str, Any]], alone: list[str], folder: Path, tmp_path: Path
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_killed_at_random_moments_no_result_is_lost_and_no_job_done_twice(
+    jobs: list[dict[str, Any]], expected: list[str], folder: Path, tmp_path: Path
 ) -> None:
-    """Workers and the one who directs them; what is in the store stays there, byte for byte."""
+    """Workers and the driver are killed; the store keeps its bytes."""
     rng = np.random.default_rng(0)
     out = tmp_path / "results.jsonl"
     table = write_table(tmp_path, jobs)
@@ -169,9 +167,9 @@ def test_killed_at_random_moments_nothing_is_lost_and_nothing_is_done_twice(
     kept = b""
     for round in range(6):
         with subprocess.Popen(command) as driver:
-            # In every other round as soon as there are workers, else after the next result.
+            # In every second round as soon as there are workers, otherwise after the next result.
             while driver.poll() is None and not (
-                children_of(driver.pid) if round % 2 else further_than(out, kept.count(b"\n"))
+                children_of(driver.pid) if round % 2 else has_more_than(out, kept.count(b"\n"))
             ):
                 time.sleep(0.01)
             time.sleep(rng.uniform(0, 0.3))
@@ -180,11 +178,11 @@ def test_killed_at_random_moments_nothing_is_lost_and_nothing_is_done_twice(
             time.sleep(rng.uniform(0, 0.3))
             driver.kill()
         content = out.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        assert whole.startswith(kept)
-        kept = whole
+        complete = content[: content.rfind(b"\n") + 1]
+        assert complete.startswith(kept)
+        kept = complete
     found = graphreg.batch(table, out, workers=2)
     assert found.registered + found.not_registered == 12
     assert out.read_bytes().startswith(kept)
     assert len(keys_in(out)) == len(set(keys_in(out))) == 12
-    assert [timeless(record) for record in found] == alone
+    assert [without_times(record) for record in found] == expected

@@ -1,4 +1,4 @@
-"""The cache: what comes out is what `prepare` gives; nothing is read twice without need, and no damage matters."""
+"""The cache: its clouds are those of `prepare`, no file is read twice without need, and damage is repaired."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def scan(tmp_path: Path) -> str:
     return str(tmp_path / write_scans(tmp_path, 1)[0])
 
 
-def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str) -> None:
         raise AssertionError(f"{path} is read again")
 
@@ -29,7 +29,7 @@ def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def same(a: PreprocessedCloud, b: PreprocessedCloud) -> bool:
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in cache.KEPT if name != "weights")
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in cache.STORED_FIELDS if name != "weights")
 
 
 def entry_in(folder: Path) -> Path:
@@ -37,84 +37,82 @@ def entry_in(folder: Path) -> Path:
     return found
 
 
-def test_what_comes_out_is_what_prepare_gives(tmp_path: Path, scan: str) -> None:
-    content, problem = cache.prepare_file(tmp_path / "cache", scan, POINTS)
+def test_cached_clouds_are_those_of_prepare(tmp_path: Path, scan: str) -> None:
+    content, problem = cache.cache_file(tmp_path / "cache", scan, POINTS)
     assert problem is None
-    held = cache.prepared_cloud(tmp_path / "cache", scan, content, POINTS)
+    loaded = cache.cached_cloud(tmp_path / "cache", scan, content, POINTS)
     made = graphreg.prepare(graphreg.read(scan), points=POINTS)
-    assert same(held, made)
-    assert held.weights is made.weights is None
-    found, expected = (graphreg.register(cloud, made, threads=1).transformation for cloud in (held, made))
+    assert same(loaded, made)
+    assert loaded.weights is made.weights is None
+    found, expected = (graphreg.register(cloud, made, threads=1).transformation for cloud in (loaded, made))
     assert np.array_equal(found, expected)
 
 
-def test_a_file_that_did_not_change_is_neither_read_nor_hashed_again(
+def test_an_unchanged_file_is_neither_read_nor_hashed_again(
     tmp_path: Path, scan: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = cache.prepare_file(tmp_path / "cache", scan, POINTS)
-    no_reading(monkeypatch)
-    assert cache.content_known(tmp_path / "cache", scan) == first[0]
-    monkeypatch.setattr(cache, "content_of", None)
-    assert cache.prepare_file(tmp_path / "cache", scan, POINTS) == first
+    first = cache.cache_file(tmp_path / "cache", scan, POINTS)
+    forbid_reading(monkeypatch)
+    assert cache.known_hash(tmp_path / "cache", scan) == first[0]
+    monkeypatch.setattr(cache, "file_hash", None)
+    assert cache.cache_file(tmp_path / "cache", scan, POINTS) == first
 
 
-def test_the_same_bytes_under_another_name_are_prepared_once(
-    tmp_path: Path, scan: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_files_are_preprocessed_once(tmp_path: Path, scan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other.npy"
     other.write_bytes(Path(scan).read_bytes())
-    first = cache.prepare_file(tmp_path / "cache", scan, POINTS)
-    no_reading(monkeypatch)
-    assert cache.prepare_file(tmp_path / "cache", str(other), POINTS) == first
+    first = cache.cache_file(tmp_path / "cache", scan, POINTS)
+    forbid_reading(monkeypatch)
+    assert cache.cache_file(tmp_path / "cache", str(other), POINTS) == first
 
 
-def test_a_file_that_changed_is_another(tmp_path: Path, scan: str) -> None:
-    before, _ = cache.prepare_file(tmp_path / "cache", scan, POINTS)
+def test_a_changed_file_has_another_hash(tmp_path: Path, scan: str) -> None:
+    before, _ = cache.cache_file(tmp_path / "cache", scan, POINTS)
     np.save(scan, graphreg.read(scan)[::-1])
-    # As quick as this test, a file system may not have noticed.
+    # The clock of a file system may be too coarse to notice the change.
     os.utime(scan, ns=(0, 1))
-    assert cache.content_known(tmp_path / "cache", scan) is None
+    assert cache.known_hash(tmp_path / "cache", scan) is None
     entry_in(tmp_path / "cache").unlink()
     with pytest.raises(graphreg.InputError, match="changed while the batch ran"):
-        cache.prepared_cloud(tmp_path / "cache", scan, before, POINTS)
-    assert cache.prepare_file(tmp_path / "cache", scan, POINTS)[0] != before
+        cache.cached_cloud(tmp_path / "cache", scan, before, POINTS)
+    assert cache.cache_file(tmp_path / "cache", scan, POINTS)[0] != before
 
 
-def test_entries_that_are_cut_off_damaged_or_gone_are_made_again(tmp_path: Path, scan: str) -> None:
+def test_truncated_damaged_or_missing_entries_are_computed_again(tmp_path: Path, scan: str) -> None:
     folder = tmp_path / "cache"
-    content, _ = cache.prepare_file(folder, scan, POINTS)
+    content, _ = cache.cache_file(folder, scan, POINTS)
     entry = entry_in(folder)
-    whole = entry.read_bytes()
-    made = cache.prepared_cloud(folder, scan, content, POINTS)
+    complete = entry.read_bytes()
+    made = cache.cached_cloud(folder, scan, content, POINTS)
     rng = np.random.default_rng(0)
-    damaged = [whole[:cut] for cut in (0, 1, 100, *range(1000, len(whole), len(whole) // 10))]
-    for place in rng.integers(0, len(whole), 20):
-        damaged.append(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    damaged = [complete[:length] for length in (0, 1, 100, *range(1000, len(complete), len(complete) // 10))]
+    for offset in rng.integers(0, len(complete), 20):
+        damaged.append(complete[:offset] + bytes([complete[offset] ^ 0xFF]) + complete[offset + 1 :])
     damaged.append(b"something else")
-    for content_of_entry in damaged:
-        entry.write_bytes(content_of_entry)
-        assert same(cache.prepared_cloud(folder, scan, content, POINTS), made)
+    for damaged_entry in damaged:
+        entry.write_bytes(damaged_entry)
+        assert same(cache.cached_cloud(folder, scan, content, POINTS), made)
     entry.unlink()
-    assert same(cache.prepared_cloud(folder, scan, content, POINTS), made)
-    assert same(cache.prepared_cloud(folder, scan, content, POINTS), made)
+    assert same(cache.cached_cloud(folder, scan, content, POINTS), made)
+    assert same(cache.cached_cloud(folder, scan, content, POINTS), made)
 
 
-def test_a_damaged_note_on_a_file_is_no_note(tmp_path: Path, scan: str) -> None:
+def test_a_damaged_hash_entry_is_ignored(tmp_path: Path, scan: str) -> None:
     folder = tmp_path / "cache"
-    content, _ = cache.prepare_file(folder, scan, POINTS)
-    (note,) = (folder / "contents").iterdir()
+    content, _ = cache.cache_file(folder, scan, POINTS)
+    (entry,) = (folder / "contents").iterdir()
     for text in ("", "{", "[]", "3", '{"content": "x"}'):
-        note.write_text(text)
-        assert cache.content_known(folder, scan) is None
-        assert cache.prepare_file(folder, scan, POINTS) == (content, None)
+        entry.write_text(text)
+        assert cache.known_hash(folder, scan) is None
+        assert cache.cache_file(folder, scan, POINTS) == (content, None)
 
 
-def test_what_is_no_cloud_is_told_with_its_content(tmp_path: Path) -> None:
+def test_files_that_are_no_clouds_are_reported_with_their_hash(tmp_path: Path) -> None:
     path = tmp_path / "bad.ply"
     path.write_bytes(b"no ply at all")
-    content, problem = cache.prepare_file(tmp_path / "cache", str(path), POINTS)
-    assert content == cache.content_of(str(path))
+    content, problem = cache.cache_file(tmp_path / "cache", str(path), POINTS)
+    assert content == cache.file_hash(str(path))
     assert problem is not None
     assert "bad.ply" in problem
     with pytest.raises(FileNotFoundError):
-        cache.prepare_file(tmp_path / "cache", str(tmp_path / "gone.ply"), POINTS)
+        cache.cache_file(tmp_path / "cache", str(tmp_path / "gone.ply"), POINTS)

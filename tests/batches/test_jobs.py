@@ -1,4 +1,4 @@
-"""Jobs: the same from any kind of file, with an identity that changes with all that a result depends on."""
+"""Jobs: the same from CSV, JSON lines and Python, with an identity that covers all that a result depends on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphreg.poses import pose, rotation_from_vector
 START = pose(rotation_from_vector([0.1, 0.2, -0.3]), [1.0, -2.0, 0.5])
 
 
-def written(path: Path, text: str) -> Path:
+def write_text(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -25,7 +25,7 @@ def written(path: Path, text: str) -> Path:
 def test_csv_and_json_lines_give_the_same_jobs(tmp_path: Path) -> None:
     write_poses(tmp_path / "T.txt", START)
     numbers = " ".join(f"{value:.17g}" for value in START.ravel())
-    table = written(
+    table = write_text(
         tmp_path / "jobs.csv",
         "source, target,id,method,init,seed,voxel,dof\n"
         f"a.ply,b.ply,first,,{numbers},,0.5,\n"
@@ -37,7 +37,7 @@ def test_csv_and_json_lines_give_the_same_jobs(tmp_path: Path) -> None:
         {"source": "a.ply", "target": "sub/c.ply", "init": "T.txt", "seed": 7, "dof": "rz,x,y,z", "id": None},
         {"source": "/far/d.ply", "target": "b.ply", "method": "icp"},
     ]
-    lines = written(tmp_path / "jobs.jsonl", "\n".join(map(json.dumps, rows)))
+    lines = write_text(tmp_path / "jobs.jsonl", "\n".join(map(json.dumps, rows)))
     jobs = read_jobs(table)
     assert jobs == read_jobs(lines)
     assert [job.source for job in jobs] == [str(tmp_path / "a.ply"), str(tmp_path / "a.ply"), "/far/d.ply"]
@@ -48,7 +48,7 @@ def test_csv_and_json_lines_give_the_same_jobs(tmp_path: Path) -> None:
     assert jobs[2].method == "icp"
 
 
-def test_python_takes_mappings_and_jobs(tmp_path: Path) -> None:
+def test_mappings_and_jobs_are_accepted(tmp_path: Path) -> None:
     by_name = as_jobs([{"source": Path("a.ply"), "target": "b.ply", "voxel": 0.5, "init": START}])
     assert by_name == [Job("a.ply", "b.ply", init=START, settings={"voxel": 0.5})]
     assert as_jobs(iter(by_name)) == by_name
@@ -57,12 +57,12 @@ def test_python_takes_mappings_and_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("jobs.csv", "source,target\n", "holds no jobs"),
+        ("jobs.csv", "source,target\n", "has no jobs"),
         ("jobs.csv", "", "expected a header line with source and target, got nothing"),
         ("jobs.csv", "a,b\n1,2\n", "expected a header line with source and target, got a, b"),
         ("jobs.csv", "source,target,target\n1,2,3\n", "two columns have one name"),
         ("jobs.csv", "source,target\na.ply,b.ply\na.ply\n", "line 3: target: missing"),
-        ("jobs.csv", "source,target\na.ply,b.ply,c\n", "line 2: holds more than 2 columns"),
+        ("jobs.csv", "source,target\na.ply,b.ply,c\n", "line 2: has more than 2 columns"),
         ("jobs.csv", "source,target,method\na,b,magic\n", "line 2: method: expected one of graphreg"),
         ("jobs.csv", "source,target,seed\na,b,-1\n", "line 2: seed: expected a whole number"),
         ("jobs.csv", "source,target,init\na,b,1 2 3\n", "line 2: init: expected a 4x4 matrix"),
@@ -73,12 +73,12 @@ def test_python_takes_mappings_and_jobs(tmp_path: Path) -> None:
         ("jobs.txt", "", "expected a name that ends in .csv or .jsonl"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
+def test_invalid_files_are_refused_with_the_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        read_jobs(written(tmp_path / name, text))
+        read_jobs(write_text(tmp_path / name, text))
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_bytes(b"source,target\n\xff\xfe\x00,b\n")
     with pytest.raises(InputError, match="is no table of jobs"):
         read_jobs(tmp_path / "jobs.csv")
@@ -88,13 +88,13 @@ def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
     ("jobs", "problem"),
     [
         (3, "jobs: expected a file or an iterable"),
-        ([], "jobs: holds none"),
+        ([], "jobs: expected at least one, got none"),
         ([{"source": "a"}], "jobs: number 0: target: missing"),
         ([("a", "b")], "jobs: number 0: expected a Job or a mapping"),
         ([{"source": "a", "target": "b", "odd": object()}], "jobs: number 0: settings: expected numbers"),
     ],
 )
-def test_what_is_wrong_in_python_is_told(jobs: Any, problem: str) -> None:
+def test_invalid_jobs_of_python_are_refused(jobs: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         as_jobs(jobs)
 
@@ -103,7 +103,7 @@ def test_what_is_wrong_in_python_is_told(jobs: Any, problem: str) -> None:
     ("settings", "problem"),
     [({"voxle": 1}, "voxle: no setting of graphreg"), ({"voxel": -1}, "voxel: expected"), ({"k": "x"}, "k: expected")],
 )
-def test_settings_are_looked_at(settings: dict[str, Any], problem: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=f"jobs: number 1, a to b: {problem}"):
         check_settings([Job("a", "b"), Job("a", "b", settings=settings)])
 
@@ -119,7 +119,7 @@ OTHERS = {
 }
 
 
-def test_the_identity_changes_with_all_that_matters_and_nothing_else() -> None:
+def test_the_identity_changes_with_all_inputs_of_the_result_and_the_id_alone() -> None:
     identity = JOB.identity("hash a", "hash b", "")
     assert replace(JOB, source="elsewhere.ply").identity("hash a", "hash b", "") == identity
     assert replace(JOB, settings={"k": 12, "voxel": 0.5}).identity("hash a", "hash b", "") == identity
@@ -133,9 +133,9 @@ def test_the_identity_changes_with_all_that_matters_and_nothing_else() -> None:
     assert len({identity, *made.values()}) == len(made) + 1
 
 
-def test_the_seed_follows_from_what_is_done_not_from_its_name() -> None:
+def test_the_seed_depends_on_the_inputs_of_the_result_and_not_on_the_id() -> None:
     def seed(job: Job, source: str = "hash a") -> int:
-        return job.chosen_seed(source, "hash b", "")
+        return job.seed_for(source, "hash b", "")
 
     assert seed(JOB) == seed(OTHERS["id"])
     assert seed(OTHERS["seed"]) == 0

@@ -1,4 +1,4 @@
-"""For tests of batches: small scans in files, and jobs that harm the worker that does them. Workers import this too."""
+"""Small scans in files, and a function that crashes its worker. Tests of batches and their workers import this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINTS = 600
 
 
 def write_scans(folder: Path, count: int) -> list[str]:
-    """Scans of one body from several sides, a file each."""
+    """Write scans of one body from several directions, a file each; returns their names."""
     names = []
     for number in range(count):
         names.append(f"scan_{number}.npy")
@@ -36,50 +36,50 @@ def _scan(number: int) -> Floats:
 
 
 def pairs_of(folder: Path, names: list[str]) -> list[dict[str, Any]]:
-    """A job for each two of them, in both directions."""
+    """A job for each pair of scans, in both directions."""
     return [{"source": folder / a, "target": folder / b} for a in names for b in names if a != b]
 
 
 def write_table(folder: Path, jobs: list[dict[str, Any]]) -> Path:
-    """Jobs as a file, for other processes."""
+    """Write jobs to a CSV file, for other processes."""
     table = folder / "jobs.csv"
     table.write_text("source,target\n" + "".join(f"{job['source']},{job['target']}\n" for job in jobs))
     return table
 
 
-def found_by(jobs: list[dict[str, Any]], out: Path, **how: Any) -> list[str]:
-    """What a batch finds, but for times."""
-    return [timeless(record) for record in graphreg.batch(jobs, out, **how)]
+def batch_results(jobs: list[dict[str, Any]], out: Path, **options: Any) -> list[str]:
+    """The records of a batch, without times."""
+    return [without_times(record) for record in graphreg.batch(jobs, out, **options)]
 
 
-def harmful(source: Any, target: Any, *, poison: str = "", mark: str = "", **how: Any) -> graphreg.Result:
-    """Registers, but for jobs that are poisoned.
+def faulty_register(source: Any, target: Any, *, fault: str = "", mark: str = "", **options: Any) -> graphreg.Result:
+    """Register, but crash, hang or raise where the job has the setting `fault`.
 
-    mark  a file that is made in the first attempt; with it, later attempts are harmless
+    The file `mark` is created in the first attempt; where it exists, the fault does not occur.
     """
-    if poison and not (mark and Path(mark).exists()):
+    if fault and not (mark and Path(mark).exists()):
         if mark:
             Path(mark).touch()
-        if poison == "exit":
+        if fault == "exit":
             os._exit(7)
-        if poison == "segfault":
+        if fault == "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
-        if poison == "hang":
+        if fault == "hang":
             time.sleep(1000)
-        if poison == "memory":
+        if fault == "memory":
             raise MemoryError
-        raise RuntimeError(poison)
-    return graphreg.register(source, target, **how)
+        raise RuntimeError(fault)
+    return graphreg.register(source, target, **options)
 
 
-def timeless(record: Record) -> str:
-    """A record without what differs from run to run: how long things took, and how often they had to be begun."""
-    held = asdict(record) | {"seconds": None, "attempts": None}
-    if held["result"] is not None:
-        held["result"] = held["result"] | {"timings": None}
-    return json.dumps(held, sort_keys=True)
+def without_times(record: Record) -> str:
+    """A record as JSON, without what differs between runs: times and the number of attempts."""
+    values = asdict(record) | {"seconds": None, "attempts": None}
+    if values["result"] is not None:
+        values["result"] = values["result"] | {"timings": None}
+    return json.dumps(values, sort_keys=True)
 
 
 def keys_in(path: Path) -> list[str]:
-    """Of every whole line of a file of results."""
+    """The keys of all complete lines of a file of results."""
     return [json.loads(line)["key"] for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

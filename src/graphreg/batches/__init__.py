@@ -1,11 +1,12 @@
-"""What `graphreg.batch` is made of, in the order of a job's way.
+"""`graphreg.batch`: many registrations, on this machine or on a Dask cluster.
 
-jobs     what is to be done, from a file or from Python
-cache    clouds that were read and prepared, kept on disk by their content
-routes   which job is whose, so that few workers load a cloud
-plan     what is to be done next
-tasks    what a worker does: prepare a cloud, register a pair
-workers  processes that do tasks, one at a time, and may die or hang
-crews    many of these: on this machine, or on a Dask cluster
-store    results, a line each
+jobs       pairs to register, from a file or from Python
+cache      preprocessed clouds on disk, by the hash of their file
+affinity   the queue of jobs: which worker does which, so that few workers load a cloud
+schedule   the next task of each worker
+tasks      what a worker does: preprocess a cloud, register a pair
+workers    processes that run tasks, and may crash or hang
+executors  the process pool and the Dask cluster
+store      the results, one JSON line each
+batch_run  batch() itself
 """

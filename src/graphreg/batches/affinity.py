@@ -1,8 +1,8 @@
-"""Which job a worker does next: one whose clouds it has at hand, so that few workers load and describe a cloud.
+"""Affinity of jobs and workers: a worker continues with clouds that it has loaded, so that few workers load a cloud.
 
-Jobs are the edges of a graph of clouds, and each worker walks along them. It keeps the last few clouds it used, and
-goes on with the one of these that has the fewest neighbours left, for that one will soon be done with. Where it finds
-no way on, it starts anew, far from where others started. It is never kept waiting for the sake of a walk.
+Jobs are the edges of a graph whose nodes are clouds, and each worker walks along them. It keeps the clouds that it used
+last, and continues with the one of these that has the fewest open jobs, as that one will soon be done. Where none of
+its clouds has an open job, it starts again far from where others started. No worker waits for the sake of affinity.
 """
 
 from __future__ import annotations
@@ -10,91 +10,95 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-# Clouds that a worker keeps in memory, ten megabytes each.
-KEPT_CLOUDS = 8
-# A file, and how many of its points are looked at.
-File = tuple[str, int]
+# Chosen: preprocessed clouds that a worker keeps in memory, ten megabytes each.
+CLOUDS_IN_MEMORY = 8
+CloudKey = tuple[str, int]
+"""A cloud: its file, and the number of points that are sampled from it."""
 
 
-class Routes:
-    """Jobs that nobody has begun, by their number, and the clouds that each worker has at hand."""
+class JobQueue:
+    """The open jobs of a batch, by their number, and the clouds that each worker has loaded.
 
-    def __init__(self, pairs: Sequence[tuple[File, File]]) -> None:
-        """pairs: the clouds of each job"""
+    Parameters
+    ----------
+    pairs : sequence of (CloudKey, CloudKey)
+        The clouds of each job.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[CloudKey, CloudKey]]) -> None:
         self._pairs = pairs
         self._open: set[int] = set()
-        # How many open jobs a cloud has, and lists of these, the next one last. What is no longer open is dropped from
-        # a list when it comes to the end.
-        self._left: defaultdict[File, int] = defaultdict(int)
-        self._of_cloud: defaultdict[File, list[int]] = defaultdict(list)
-        self._of_pair: defaultdict[tuple[File, ...], list[int]] = defaultdict(list)
-        self._at_hand: dict[Hashable, dict[File, None]] = {}
-        self._starts = _far_apart(len(pairs))
-        self._returned: list[int] = []
+        # The number of open jobs of a cloud; and lists of these, the next one last. A job that is no longer open is
+        # removed from a list when it is the last one there.
+        self._open_count: defaultdict[CloudKey, int] = defaultdict(int)
+        self._jobs_of_cloud: defaultdict[CloudKey, list[int]] = defaultdict(list)
+        self._jobs_of_pair: defaultdict[tuple[CloudKey, ...], list[int]] = defaultdict(list)
+        self._loaded: dict[Hashable, dict[CloudKey, None]] = {}
+        self._starts = _bisection_order(len(pairs))
+        self._requeued: list[int] = []
         for number in reversed(range(len(pairs))):
-            self._put(number)
+            self._add(number)
 
-    def next_for(self, worker: Hashable) -> int | None:
-        """The job that it should do next, which is then no longer open; None where none is."""
-        at_hand = [file for file in reversed(self._at_hand.get(worker, {})) if self._left[file]]
-        number = self._near(at_hand) if at_hand else self._start()
+    def next_job(self, worker: Hashable) -> int | None:
+        """Take the job that a worker should do next off the queue; None where the queue is empty."""
+        loaded = [cloud for cloud in reversed(self._loaded.get(worker, {})) if self._open_count[cloud]]
+        number = self._nearest_job(loaded) if loaded else self._distant_job()
         if number is not None:
             self._open.remove(number)
-            for file in self._pairs[number]:
-                self._left[file] -= 1
+            for cloud in self._pairs[number]:
+                self._open_count[cloud] -= 1
         return number
 
-    def uses(self, worker: Hashable, files: Iterable[File]) -> None:
-        """A worker was given something to do with these."""
-        at_hand = self._at_hand.setdefault(worker, {})
-        for file in files:
-            at_hand.pop(file, None)
-            at_hand[file] = None
-        for oldest in list(at_hand)[:-KEPT_CLOUDS]:
-            del at_hand[oldest]
+    def record_use(self, worker: Hashable, clouds: Iterable[CloudKey]) -> None:
+        """Record that a worker loads these clouds."""
+        loaded = self._loaded.setdefault(worker, {})
+        for cloud in clouds:
+            loaded.pop(cloud, None)
+            loaded[cloud] = None
+        for oldest in list(loaded)[:-CLOUDS_IN_MEMORY]:
+            del loaded[oldest]
 
-    def give_back(self, number: int) -> None:
-        """A job that could not be begun yet."""
-        self._returned.append(number)
-        self._put(number)
+    def requeue(self, number: int) -> None:
+        """Put a job back that could not be started yet."""
+        self._requeued.append(number)
+        self._add(number)
 
-    def _put(self, number: int) -> None:
-        files = self._pairs[number]
+    def _add(self, number: int) -> None:
+        pair = self._pairs[number]
         self._open.add(number)
-        self._of_pair[_sorted(*files)].append(number)
-        for file in files:
-            self._left[file] += 1
-            self._of_cloud[file].append(number)
+        self._jobs_of_pair[_sorted(*pair)].append(number)
+        for cloud in pair:
+            self._open_count[cloud] += 1
+            self._jobs_of_cloud[cloud].append(number)
 
-    def _near(self, at_hand: list[File]) -> int | None:
-        """A job whose clouds both are at hand; else one of the cloud that has the fewest jobs left."""
-        for place, file in enumerate(at_hand):
-            for other in at_hand[place:]:
-                number = self._last(self._of_pair.get(_sorted(file, other), []))
+    def _nearest_job(self, loaded: list[CloudKey]) -> int | None:
+        """A job of two clouds that are loaded; else one of the cloud with the fewest open jobs."""
+        for i, cloud in enumerate(loaded):
+            for other in loaded[i:]:
+                number = self._last_open(self._jobs_of_pair.get(_sorted(cloud, other), []))
                 if number is not None:
                     return number
-        return self._last(self._of_cloud[min(at_hand, key=self._left.__getitem__)])
+        return self._last_open(self._jobs_of_cloud[min(loaded, key=self._open_count.__getitem__)])
 
-    def _start(self) -> int | None:
-        """A job far from where others started; once all places were tried, one that was given back."""
+    def _distant_job(self) -> int | None:
+        """A job far from where others started; once all were tried, one that was requeued."""
         for number in self._starts:
             if number in self._open:
                 return number
-        return self._last(self._returned)
+        return self._last_open(self._requeued)
 
-    def _last(self, jobs: list[int]) -> int | None:
-        """The last of these that is open."""
+    def _last_open(self, jobs: list[int]) -> int | None:
         while jobs and jobs[-1] not in self._open:
             jobs.pop()
         return jobs[-1] if jobs else None
 
 
-def _sorted(a: File, b: File) -> tuple[File, File]:
+def _sorted(a: CloudKey, b: CloudKey) -> tuple[CloudKey, CloudKey]:
     return (a, b) if a <= b else (b, a)
 
 
-def _far_apart(count: int) -> Iterator[int]:
-    """All numbers below this, first those that halve the whole, then those that halve the halves, and so on."""
+def _bisection_order(count: int) -> Iterator[int]:
+    """All numbers below `count`: first 0, then the one that halves the range, then those that halve the halves, ..."""
     step = 1
     while step < count:
         step *= 2

@@ -1,7 +1,7 @@
-"""batch(): thousands of pairs, on this machine or on a cluster; stopped at any moment, it goes on where it was.
+"""batch(): thousands of registrations, on this machine or on a cluster; interrupted at any moment, it can be resumed.
 
-Each cloud is read and prepared once; a pair is registered as soon as both of its clouds are ready; its result goes to
-the store, which is a file of JSON lines, before anything else is done with it. What is in the store is not done again.
+Each cloud is read and preprocessed once. A pair is registered as soon as both of its clouds are ready. Its result is
+appended to the store, a file of JSON lines, before anything else is done with it. Jobs that the store has are skipped.
 """
 
 from __future__ import annotations
@@ -19,32 +19,40 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from graphreg.batches.jobs import as_jobs, check_settings
-from graphreg.batches.schedule import Plan
+from graphreg.batches.schedule import Schedule
 from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
 from graphreg.files.output_file import check_output_path
 from graphreg.registration import register
 from graphreg.result import Result
+from graphreg.threads import thread_count
 
 if TYPE_CHECKING:
-    from graphreg.batches.executors import Crew
+    from graphreg.batches.executors import Executor
 
-# So often, in seconds, workers that come and go are noticed while no task ends.
-LOOKED_EVERY = 5.0
+# Seconds after which workers that came or left are noticed while no task completes.
+POLL_INTERVAL = 5.0
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of a batch. Iterating gives its records, in the order of the jobs.
+    """Summary of a batch. Iterating gives its records, in the order of the jobs.
 
-    out       the file with the results
-    jobs      how many there are; jobs that are the same in all count once
-    done      how many of these are in the file by now
-    registered, not_registered, set_aside  what became of these
-    before    how many were there when it began
-    clouds    how many were prepared this time
-    seconds   that it took this time
+    Attributes
+    ----------
+    out : Path
+        The file with the results.
+    jobs : int
+        Number of jobs; duplicates count once.
+    registered, not_registered, set_aside : int
+        Number of jobs of each outcome.
+    before : int
+        Number of jobs that were done before this run.
+    clouds : int
+        Number of clouds that this run preprocessed.
+    seconds : float
+        Duration of this run.
     """
 
     out: Path
@@ -59,11 +67,12 @@ class Batch:
 
     @property
     def done(self) -> int:
+        """Number of jobs that have a record."""
         return self.registered + self.not_registered + self.set_aside
 
     @property
     def rate(self) -> float:
-        """Jobs a second, this time."""
+        """Jobs per second of this run."""
         return (self.done - self.before) / max(self.seconds, 1e-9)
 
     def __iter__(self) -> Iterator[Record]:
@@ -89,99 +98,137 @@ def batch(
     run: Callable[..., Result] = register,
     progress: Progress | None = None,
 ) -> Batch:
-    """Register many pairs of files, and keep each result as soon as it is there.
+    """Register many pairs of files, and store each result as soon as it is there.
 
-    jobs      a .csv or .jsonl file, or an iterable of `Job`s or mappings with their names: source, target, and
-              perhaps id, method, init, seed; any other name is a setting of the method
-    out       file for the results, JSON lines. What it holds already is not done again
-    workers   processes on this machine, by default one for each core
-    dask      in their place the address of a Dask scheduler, such as tcp://host:8786
-    cache     folder for prepared clouds, by default `out` with .cache appended; on a cluster one that all can reach
-    timeout   seconds that a job may take, or the preparation of a cloud
-    retries   how often a job whose worker died or took too long is begun again before it is set aside
-    again     try again what was set aside in an earlier run
-    run       what is done with each pair: a function that takes what `register` does and can be imported
-    progress  called with the state of things, a `Batch`, after each job, and every few seconds
+    Results depend on the contents of the files and on the settings alone, not on which worker does what when. A job
+    that fails has a record with the reason. A cluster without workers is waited for, which is logged as a warning.
 
-    Results depend on the files' contents and the settings alone, not on who does what when. A job that fails is a
-    record that says why; only bad jobs, a bad `out` or a cluster that is not there, is lost or has another graphreg are
-    errors. A cluster without workers is waited for, which is logged as a warning.
+    Parameters
+    ----------
+    jobs : str, path-like, or iterable of Job or mapping
+        A .csv or .jsonl file, or jobs as mappings with the keys source, target, and optionally id, method, init, seed;
+        any other key is a setting of the method.
+    out : str or path-like
+        File for the results, JSON lines (.jsonl). Jobs that it has are not done again.
+    workers : int, optional
+        Number of processes on this machine, by default one for each core.
+    dask : str, optional
+        Address of a Dask scheduler, such as tcp://host:8786, to use instead of processes on this machine.
+    cache : str or path-like, optional
+        Folder for preprocessed clouds, by default `out` with .cache appended; on a cluster one that all machines reach.
+    timeout : float, default 900
+        Seconds that a job, or the preprocessing of a cloud, may take.
+    retries : int, default 2
+        How often a job whose worker died or took too long is started again before it is set aside.
+    again : bool, default False
+        Whether to do jobs again that an earlier run set aside.
+    run : callable, default `register`
+        The function that registers a pair: takes the arguments of `register`, and workers can import it.
+    progress : callable, optional
+        Called with a `Batch` after each job, and every few seconds.
+
+    Returns
+    -------
+    Batch
+
+    Raises
+    ------
+    InputError
+        Where the jobs, `out` or another argument is not valid, or no scheduler answers.
+    ConnectionError
+        Where the cluster is lost or has another version of graphreg.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("dragon", 20, points=1000)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = graphreg.write(f"{folder}/a.ply", pair.source), graphreg.write(f"{folder}/b.ply", pair.target)
+    ...     jobs = [{"source": f"{folder}/a.ply", "target": f"{folder}/b.ply"}]
+    ...     found = graphreg.batch(jobs, f"{folder}/results.jsonl", workers=1)
+    ...     [(record.state, record.attempts) for record in found]
+    [('registered', 1)]
+    >>> found.jobs, found.clouds, found.set_aside
+    (1, 2, 0)
     """
-    # What starts processes: `import graphreg` need not wait for it.
-    from graphreg.batches.executors import cluster, pool, usual_count
+    # Imported here, as `import graphreg` must stay fast.
+    from graphreg.batches.executors import dask_cluster, process_pool
 
     began = time.monotonic()
-    wanted = as_jobs(jobs)
+    checked = as_jobs(jobs)
     if run is register:
-        check_settings(wanted)
-    _check(workers, timeout, retries, run)
-    place = check_output_path(Path(out))
-    if place.suffix != ".jsonl":
-        raise FileError(place, "expected a name that ends in .jsonl, for results are written to it")
-    folder = Path(os.path.abspath(f"{place}.cache" if cache is None else cache))
-    count = usual_count() if workers is None else workers
-    with closing(ResultStore(place)) as store:
-        plan = Plan(wanted, store, folder, run, again)
+        check_settings(checked)
+    _check_arguments(workers, timeout, retries, run)
+    path = check_output_path(Path(out))
+    if path.suffix != ".jsonl":
+        raise FileError(path, "expected a name that ends in .jsonl for the results")
+    folder = Path(os.path.abspath(f"{path}.cache" if cache is None else cache))
+    count = thread_count(None) if workers is None else workers
+    with closing(ResultStore(path)) as store:
+        schedule = Schedule(checked, store, folder, run, again)
 
-        def so_far() -> Batch:
-            return Batch(place, *plan.counts(), time.monotonic() - began)
+        def summary() -> Batch:
+            return Batch(path, *schedule.counts(), time.monotonic() - began)
 
-        with cluster(dask, timeout, retries) if dask is not None else pool(count, timeout, retries) as crew:
-            for _ in _worked_off(plan, crew):
+        pool = process_pool(count, timeout, retries) if dask is None else dask_cluster(dask, timeout, retries)
+        with pool as executor:
+            for _ in _run_tasks(schedule, executor):
                 if progress is not None:
-                    progress(so_far())
-        return replace(so_far(), _offsets=plan.offsets())
+                    progress(summary())
+        return replace(summary(), _offsets=schedule.offsets())
 
 
-def _worked_off(plan: Plan, crew: Crew) -> Iterator[None]:
-    """Keep the crew busy until nothing is left to do; a step whenever a task has ended, or none for some seconds."""
+def _run_tasks(schedule: Schedule, executor: Executor) -> Iterator[None]:
+    """Run all tasks of a schedule; yields whenever a task was completed, and every few seconds."""
     running: dict[Any, tuple[Task, Hashable]] = {}
-    busy: Counter[Hashable] = Counter()
-    done: SimpleQueue[Any] = SimpleQueue()
+    load: Counter[Hashable] = Counter()
+    completed: SimpleQueue[Any] = SimpleQueue()
 
-    def begin(task: Task, who: Hashable) -> None:
-        future = crew.submit(task, who)
-        running[future] = task, who
-        busy[who] += 1
-        future.add_done_callback(done.put)
+    def start(task: Task, worker: Hashable) -> None:
+        future = executor.submit(task, worker)
+        running[future] = task, worker
+        load[worker] += 1
+        future.add_done_callback(completed.put)
 
-    def end(future: Any) -> Task:
-        task, who = running.pop(future)
-        busy[who] -= 1
+    def remove(future: Any) -> Task:
+        task, worker = running.pop(future)
+        load[worker] -= 1
         return task
 
     while True:
-        slots = crew.slots()
-        for future in crew.stranded(running):
-            begin(end(future), None)
-        for who in _free(slots, busy):
-            task = plan.next_task(who)
+        capacities = executor.capacities()
+        for future in executor.cancel_lost(running):
+            start(remove(future), None)
+        for worker in _free_workers(capacities, load):
+            task = schedule.next_task(worker)
             if task is None:
                 break
-            begin(task, who)
+            start(task, worker)
         yield
         if not running:
             return
         try:
-            future = done.get(timeout=LOOKED_EVERY)
+            future = completed.get(timeout=POLL_INTERVAL)
         except Empty:
             continue
         if future not in running:
             continue
-        ended = crew.ended(future)
-        if ended is None:
-            begin(end(future), None)
+        outcome = executor.outcome(future)
+        if outcome is None:
+            start(remove(future), None)
         else:
-            plan.take(end(future), ended)
+            schedule.complete(remove(future), outcome)
 
 
-def _free(slots: Mapping[Hashable, int], busy: Mapping[Hashable, int]) -> Iterator[Hashable]:
-    """Who can have a task more; those first that have the fewest."""
-    for level in range(max(slots.values())):
-        yield from (who for who, most in slots.items() if busy[who] <= level < most)
+def _free_workers(capacities: Mapping[Hashable, int], load: Mapping[Hashable, int]) -> Iterator[Hashable]:
+    """Workers that can have another task, those with the fewest first."""
+    for level in range(max(capacities.values())):
+        yield from (worker for worker, capacity in capacities.items() if load[worker] <= level < capacity)
 
 
-def _check(workers: Any, timeout: Any, retries: Any, run: Any) -> None:
+def _check_arguments(workers: Any, timeout: Any, retries: Any, run: Any) -> None:
     if os.name != "posix":
         raise InputError("batch: its workers need Linux or macOS; on Windows it runs within WSL")
     if workers is not None and not (isinstance(workers, int) and workers > 0):

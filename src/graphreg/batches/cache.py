@@ -1,10 +1,10 @@
-"""Clouds that were read and prepared, kept in a folder by their content: of ten million points, a megabyte.
+"""The cache of preprocessed clouds, by the hash of their file: a megabyte for a cloud of ten million points.
 
-contents/   of each file that was looked at: its size and time of change, and the hash of its bytes
-prepared/   what `prepare` made of such bytes
+contents/   of each file: its size and modification time, and the hash of its bytes
+prepared/   the preprocessed cloud of such bytes
 
-A file whose size and time have not changed is not read again. The folder can be shared and deleted at any time; what is
-missing or damaged is made again.
+A file whose size and modification time are the same is not read again. The folder can be shared and deleted at any
+time; what is missing or damaged is computed again.
 """
 
 from __future__ import annotations
@@ -27,88 +27,130 @@ from graphreg.files import read_cloud
 from graphreg.files.output_file import atomic_write
 from graphreg.registration import prepare
 
-READ_AT_ONCE = 1 << 22
-# What is kept: all that a prepared cloud consists of. What was made of it in the meantime is made again.
-KEPT = tuple(field.name for field in fields(PreprocessedCloud) if field.init and not field.name.startswith("_"))
+# Bytes that are hashed at a time.
+HASH_CHUNK_BYTES = 1 << 22
+# What is stored: the fields that a preprocessed cloud is made of. What is derived from them is computed again.
+STORED_FIELDS = tuple(
+    field.name for field in fields(PreprocessedCloud) if field.init and not field.name.startswith("_")
+)
 
 
-def content_known(folder: Path, path: str) -> str | None:
-    """The hash of a file's bytes, where it was taken since they changed."""
+def known_hash(folder: Path, path: str) -> str | None:
+    """The hash of a file, where the cache has it for the file's size and modification time; else None."""
     try:
-        stamp = os.stat(path)
-        held = json.loads(_note(folder, path).read_text(encoding="utf-8"))
-        return str(held["content"]) if held["stamp"] == [stamp.st_size, stamp.st_mtime_ns] else None
+        status = os.stat(path)
+        entry = json.loads(_hash_entry(folder, path).read_text(encoding="utf-8"))
+        return str(entry["content"]) if entry["stamp"] == [status.st_size, status.st_mtime_ns] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def content_of(path: str) -> str:
+def file_hash(path: str) -> str:
     """The hash of a file's bytes."""
-    hashed = hashlib.sha256()
+    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while part := file.read(READ_AT_ONCE):
-            hashed.update(part)
-    return hashed.hexdigest()[:32]
+        while chunk := file.read(HASH_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()[:32]
 
 
-def is_prepared(folder: Path, content: str, points: int) -> bool:
-    return _entry(folder, content, points).exists()
+def is_cached(folder: Path, content: str, points: int) -> bool:
+    """Whether the cache has the preprocessed cloud of a hash."""
+    return _cloud_entry(folder, content, points).exists()
 
 
-def prepare_file(folder: Path, path: str, points: int) -> tuple[str, str | None]:
-    """Have a file's cloud in the cache; returns the hash of its bytes, and what is wrong with them, where they are no
-    cloud."""
+def cache_file(folder: Path, path: str, points: int) -> tuple[str, str | None]:
+    """Read and preprocess a file, where the cache does not have its cloud yet.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache.
+    path : str
+        The file.
+    points : int
+        The number of points that are sampled.
+
+    Returns
+    -------
+    content : str
+        The hash of the file.
+    problem : str or None
+        Why the file is no usable cloud.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be read, or changes meanwhile.
+    """
     before = os.stat(path)
-    content = content_known(folder, path) or content_of(path)
-    if not is_prepared(folder, content, points):
+    content = known_hash(folder, path) or file_hash(path)
+    if not is_cached(folder, content, points):
         try:
-            _keep(_entry(folder, content, points), prepare(read_cloud(path), points=points))
+            _store_cloud(_cloud_entry(folder, content, points), prepare(read_cloud(path), points=points))
         except InputError as problem:
             return content, str(problem)
     after = os.stat(path)
     stamp = [before.st_size, before.st_mtime_ns]
     if stamp != [after.st_size, after.st_mtime_ns]:
         raise OSError(f"{path}: changed while it was read")
-    note = _note(folder, path)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(note) as output:
+    entry = _hash_entry(folder, path)
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(entry) as output:
         output.file.write(json.dumps({"path": path, "stamp": stamp, "content": content}).encode())
     return content, None
 
 
-def prepared_cloud(folder: Path, path: str, content: str, points: int) -> PreprocessedCloud:
-    """The cloud of a file as `prepare_file` left it; made again where it is missing or damaged."""
-    import zipfile  # slow to load, and not needed by those who have no batch
+def cached_cloud(folder: Path, path: str, content: str, points: int) -> PreprocessedCloud:
+    """Load a preprocessed cloud; where it is missing or damaged, compute and store it again.
 
-    entry = _entry(folder, content, points)
+    Parameters
+    ----------
+    folder, path, points
+        As in `cache_file`.
+    content : str
+        The hash of the file.
+
+    Returns
+    -------
+    PreprocessedCloud
+
+    Raises
+    ------
+    InputError
+        Where the file has another hash by now.
+    """
+    import zipfile  # slow to import, and needed for batches alone
+
+    entry = _cloud_entry(folder, content, points)
     try:
-        with entry.open("rb") as file, np.load(file, allow_pickle=False) as held:
-            kept: dict[str, Any] = {name: _plain(held[name]) for name in held.files}
-        return PreprocessedCloud(**{"weights": None, **kept})
+        with entry.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            values: dict[str, Any] = {name: _scalar_or_array(arrays[name]) for name in arrays.files}
+        return PreprocessedCloud(**{"weights": None, **values})
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         pass
-    if content_of(path) != content:
+    if file_hash(path) != content:
         raise InputError(f"{path}: changed while the batch ran; start it again")
-    made = prepare(read_cloud(path), points=points)
-    _keep(entry, made)
-    return made
+    cloud = prepare(read_cloud(path), points=points)
+    _store_cloud(entry, cloud)
+    return cloud
 
 
-def _keep(entry: Path, made: PreprocessedCloud) -> None:
+def _store_cloud(entry: Path, cloud: PreprocessedCloud) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
-    values: dict[str, Any] = {name: getattr(made, name) for name in KEPT if getattr(made, name) is not None}
+    values: dict[str, Any] = {name: getattr(cloud, name) for name in STORED_FIELDS}
     with atomic_write(entry) as output:
-        np.savez(output.file, **values)
+        np.savez(output.file, **{name: value for name, value in values.items() if value is not None})
 
 
-def _plain(value: NDArray[Any]) -> Any:
-    """An array, or the number or word that was kept as one."""
+def _scalar_or_array(value: NDArray[Any]) -> Any:
+    """An array, or the number or string that was stored as one."""
     return value if value.ndim else value.item()
 
 
-def _entry(folder: Path, content: str, points: int) -> Path:
+def _cloud_entry(folder: Path, content: str, points: int) -> Path:
     return folder / "prepared" / content[:2] / f"{content}-{points}-{__version__}.npz"
 
 
-def _note(folder: Path, path: str) -> Path:
+def _hash_entry(folder: Path, path: str) -> Path:
     return folder / "contents" / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"

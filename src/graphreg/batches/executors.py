@@ -1,10 +1,9 @@
-"""Who does the tasks: workers on this machine, or on a Dask cluster. Both take tasks and give futures."""
+"""Executors of a batch: a process pool on this machine, and a Dask cluster. Both take tasks and return futures."""
 
 from __future__ import annotations
 
 import atexit
 import logging
-import os
 import pickle
 import socket
 import time
@@ -16,46 +15,64 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from graphreg._version import __version__
-from graphreg.batches.workers import Ended, Workers
+from graphreg.batches.workers import TaskOutcome, WorkerPool
 from graphreg.errors import InputError, MissingExtraError
 
-# Tasks that a cluster has at hand for each of its threads, so that none waits for us; and how often, in seconds, it is
-# asked how many threads it has by now.
-AHEAD = 3
-ASKED_EVERY = 5.0
-LONGEST_ANSWER = 30.0
-GOES_ON = "started again, the same batch goes on where it was"
+# Chosen: tasks that the scheduler of a cluster has for each thread, so that none waits for the next one.
+TASKS_PER_THREAD = 3
+# Seconds between two queries of the workers of a cluster; and seconds that a scheduler may take to answer.
+QUERY_INTERVAL = 5.0
+ANSWER_TIMEOUT = 30.0
+RESUME_HINT = "start the same batch again to resume it"
 _log = logging.getLogger("graphreg")
 
 
 @dataclass(frozen=True)
-class Crew:
-    """Some workers.
+class Executor:
+    """Workers that run the tasks of a batch.
 
-    slots   of each of them how many tasks it can have at a time
-    submit  takes a task and who should do it, None being anyone, and gives a future
-    stranded  of futures, with their tasks and who has them, those that nobody will do any more
-    ended   how the task of a future that is done ended; None where that is lost, and it is to be done again
+    Attributes
+    ----------
+    capacities : callable
+        Returns the number of tasks that each worker can have at a time.
+    submit : callable
+        Takes a task and the worker that should run it, None for any, and returns a future.
+    cancel_lost : callable
+        Takes the running futures, with their tasks and workers; cancels and returns those that no worker will run.
+    outcome : callable
+        Returns the TaskOutcome of a future that is done; None where it is lost, and the task must be run again.
     """
 
-    slots: Callable[[], Mapping[Hashable, int]]
+    capacities: Callable[[], Mapping[Hashable, int]]
     submit: Callable[[Callable[[], Any], Hashable], Any]
-    stranded: Callable[[Mapping[Any, tuple[Any, Hashable]]], Sequence[Any]]
-    ended: Callable[[Any], Ended | None]
+    cancel_lost: Callable[[Mapping[Any, tuple[Any, Hashable]]], Sequence[Any]]
+    outcome: Callable[[Any], TaskOutcome | None]
 
 
 @contextmanager
-def pool(count: int, timeout: float, retries: int) -> Iterator[Crew]:
-    """Workers on this machine. Whatever happens, none is left when the block is left."""
-    workers = Workers()
+def process_pool(count: int, timeout: float, retries: int) -> Iterator[Executor]:
+    """Workers on this machine; all of them are gone when the block is left.
+
+    Parameters
+    ----------
+    count : int
+        Number of workers.
+    timeout, retries
+        As in `WorkerPool.run`.
+
+    Yields
+    ------
+    Executor
+    """
+    workers = WorkerPool()
     threads: dict[Hashable, ThreadPoolExecutor] = {number: ThreadPoolExecutor(1) for number in range(count)}
-    slots = dict.fromkeys(threads, 1)
+    capacities = dict.fromkeys(threads, 1)
     try:
-        yield Crew(
-            lambda: slots,
-            lambda task, who: threads[who].submit(workers.do, task, timeout, retries),
-            lambda running: (),
-            lambda future: cast(Ended, future.result()),
+        yield Executor(
+            capacities=lambda: capacities,
+            submit=lambda task, worker: threads[worker].submit(workers.run, task, timeout, retries),
+            cancel_lost=lambda running: (),
+            outcome=lambda future: cast(TaskOutcome, future.result()),
         )
     finally:
         workers.stop()
@@ -64,9 +81,32 @@ def pool(count: int, timeout: float, retries: int) -> Iterator[Crew]:
 
 
 @contextmanager
-def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
-    """Workers on a Dask cluster: each of its threads has a process of ours, so that a task takes no Dask worker along
-    when it dies. These processes stay with Dask's, ready for the next batch."""
+def dask_cluster(address: str, timeout: float, retries: int) -> Iterator[Executor]:
+    """Workers on a Dask cluster.
+
+    Each thread of a Dask worker has a worker process of ours, so that a task that crashes does not take the Dask worker
+    with it. These processes stay with the Dask worker, ready for the next batch.
+
+    Parameters
+    ----------
+    address : str
+        Of the Dask scheduler, such as tcp://host:8786.
+    timeout, retries
+        As in `WorkerPool.run`.
+
+    Yields
+    ------
+    Executor
+
+    Raises
+    ------
+    MissingExtraError
+        Where Dask is not installed.
+    InputError
+        Where no Dask scheduler answers at the address.
+    ConnectionError
+        In the calls of the executor, where the cluster is lost or has another version of graphreg.
+    """
     try:
         import asyncio
 
@@ -75,70 +115,70 @@ def cluster(address: str, timeout: float, retries: int) -> Iterator[Crew]:
         raise MissingExtraError("a Dask cluster", "dask") from problem
     _check_address(address)
     try:
-        client = Client(address, timeout=LONGEST_ANSWER, set_as_default=False)
+        client = Client(address, timeout=ANSWER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise InputError(f"dask: no scheduler answers at {address}: {problem}") from problem
-    slow = TimeoutError, asyncio.TimeoutError
-    lost = CancelledError, OSError, *slow
-    in_dask, left = _shipped(), frozenset[Hashable]()
-    asked, known = -ASKED_EVERY, cast(Mapping[Hashable, int], {None: AHEAD})
+    timeouts = TimeoutError, asyncio.TimeoutError
+    losses = CancelledError, OSError, *timeouts
+    run_in_dask, departed = _function_for_dask(), frozenset[Hashable]()
+    queried, known = -QUERY_INTERVAL, cast(Mapping[Hashable, int], {None: TASKS_PER_THREAD})
 
-    def is_lost() -> ConnectionError:
-        # Of a scheduler that is gone Dask would tell pages, and a sentence is enough.
+    def cluster_lost() -> ConnectionError:
+        # Dask logs pages about a scheduler that is gone; one sentence is enough.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
-        return ConnectionError(f"the cluster at {address} is lost; {GOES_ON}")
+        return ConnectionError(f"the cluster at {address} is lost; {RESUME_HINT}")
 
-    def slots() -> Mapping[Hashable, int]:
-        nonlocal asked, known, left
-        if time.monotonic() - asked >= ASKED_EVERY:
-            first, asked = asked < 0, time.monotonic()
+    def capacities() -> Mapping[Hashable, int]:
+        nonlocal queried, known, departed
+        if time.monotonic() - queried >= QUERY_INTERVAL:
+            first, queried = queried < 0, time.monotonic()
             try:
-                threads = client.sync(client.scheduler.ncores, callback_timeout=LONGEST_ANSWER)
-            except lost as problem:
-                raise is_lost() from problem
+                threads = client.sync(client.scheduler.ncores, callback_timeout=ANSWER_TIMEOUT)
+            except losses as problem:
+                raise cluster_lost() from problem
             if not threads and (first or None not in known):
                 _log.warning("graphreg: no workers at %s; waiting for some", address)
             elif threads and None in known and not first:
                 _log.warning("graphreg: %d worker%s at %s", len(threads), "s" * (len(threads) > 1), address)
-            left |= known.keys() - threads.keys() - {None}
-            # A cluster that starts workers for its tasks must have some before it has workers.
-            known = {worker: AHEAD * count for worker, count in threads.items()} or {None: AHEAD}
+            departed |= known.keys() - threads.keys() - {None}
+            # A cluster that starts workers on demand must have tasks before it has workers.
+            known = {worker: TASKS_PER_THREAD * count for worker, count in threads.items()} or {None: TASKS_PER_THREAD}
         return known
 
-    def submit(task: Callable[[], Any], who: Hashable) -> Any:
-        # The scheduler gives it to another where this one is gone, or busy while others are idle.
-        where = {} if who is None else {"workers": [who], "allow_other_workers": True}
-        return client.submit(in_dask, pickle.dumps(task), timeout, retries, __version__, pure=False, **where)
+    def submit(task: Callable[[], Any], worker: Hashable) -> Any:
+        # The scheduler chooses another worker where this one is gone, or busy while others are idle.
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return client.submit(run_in_dask, pickle.dumps(task), timeout, retries, __version__, pure=False, **where)
 
-    def stranded(running: Mapping[Any, tuple[Any, Hashable]]) -> Sequence[Any]:
-        nonlocal left
-        # Where the last worker went, Dask keeps what was meant for it until that one comes back, which it never does.
-        found = [future for future, (_, who) in running.items() if who in left and not future.done()]
-        left = frozenset()
-        for future in found:
+    def cancel_lost(running: Mapping[Any, tuple[Any, Hashable]]) -> Sequence[Any]:
+        nonlocal departed
+        # Where the last worker is gone, Dask keeps its tasks until it comes back, which it never does.
+        lost = [future for future, (_, worker) in running.items() if worker in departed and not future.done()]
+        departed = frozenset()
+        for future in lost:
             future.cancel()
-        return found
+        return lost
 
-    def ended(future: Any) -> Ended | None:
+    def outcome(future: Any) -> TaskOutcome | None:
         try:
-            return cast(Ended, future.result(timeout=ASKED_EVERY))
-        except slow:  # it went down with its worker
+            return cast(TaskOutcome, future.result(timeout=QUERY_INTERVAL))
+        except timeouts:  # the value was lost with its worker
             future.cancel()
             return None
         except KilledWorker as problem:
-            died = problem.allowed_failures + 1
-            return Ended(None, f"{died} Dask workers died while they did it", died, 0.0)
-        except lost as problem:
-            raise is_lost() from problem
-        except Exception as problem:  # of what we run there: it catches all that tasks do
-            raise ConnectionError(f"a worker of {address} cannot be used: {problem}; {GOES_ON}") from problem
+            deaths = problem.allowed_failures + 1
+            return TaskOutcome(None, f"{deaths} Dask workers died while they ran it", deaths, 0.0)
+        except losses as problem:
+            raise cluster_lost() from problem
+        except Exception as problem:  # of our function itself, which catches all errors of tasks
+            raise ConnectionError(f"a worker of {address} cannot be used: {problem}; {RESUME_HINT}") from problem
 
     with client:
-        yield Crew(slots, submit, stranded, ended)
+        yield Executor(capacities, submit, cancel_lost, outcome)
 
 
 def _check_address(address: str) -> None:
-    """Refuse what would keep a client waiting without end: no address at all, and servers of another kind."""
+    """Refuse addresses at which a Dask client would wait forever: malformed ones, and servers of other kinds."""
     parts = urlsplit(address)
     try:
         host, port = parts.hostname, parts.port
@@ -149,49 +189,56 @@ def _check_address(address: str) -> None:
     if parts.scheme == "tls":
         return
     try:
-        with socket.create_connection((host, port), LONGEST_ANSWER) as line:
-            line.recv(1)  # a scheduler speaks first
+        with socket.create_connection((host, port), ANSWER_TIMEOUT) as connection:
+            connection.recv(1)  # a scheduler sends first
     except TimeoutError as problem:
-        raise InputError(f"dask: what is at {address} does not speak as a Dask scheduler does") from problem
+        raise InputError(f"dask: the server at {address} is no Dask scheduler") from problem
     except OSError:
-        pass  # it may be about to start: the client tries for a while, and then says so
+        pass  # it may be about to start: the client retries, and reports it then
 
 
-def usual_count() -> int:
-    """As many workers as there are cores for this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+# The workers of a Dask worker, wherever this module is imported.
+_WORKERS_IN_DASK = WorkerPool()
+atexit.register(_WORKERS_IN_DASK.stop)
 
 
-# Those of a Dask worker, wherever this module is imported.
-_HERE = Workers()
-atexit.register(_HERE.stop)
+def _function_for_dask() -> Callable[..., TaskOutcome]:
+    """The function that Dask workers run. It is sent by value: a reference to a module that they lack kills them."""
 
-
-def _shipped() -> Callable[..., Ended]:
-    """What a Dask worker does. It is sent with its code, not by its name: what a worker lacks kills it otherwise."""
-
-    def in_dask(task: bytes, timeout: float, retries: int, version: str) -> Ended:
+    def run_in_dask(task: bytes, timeout: float, retries: int, version: str) -> TaskOutcome:
         import socket
 
-        here = socket.gethostname()
+        host = socket.gethostname()
         try:
-            from graphreg._version import __version__ as there
+            from graphreg._version import __version__ as installed
         except ImportError as problem:
-            raise RuntimeError(f"on {here}, {problem}") from problem
-        if there != version:
-            raise RuntimeError(f"{here} has graphreg {there}, and the batch was begun with {version}")
-        from graphreg.batches.executors import done_here
+            raise RuntimeError(f"on {host}, {problem}") from problem
+        if installed != version:
+            raise RuntimeError(f"{host} has graphreg {installed}, but the batch runs {version}")
+        from graphreg.batches.executors import run_on_dask_worker
 
-        return done_here(task, timeout, retries)
+        return run_on_dask_worker(task, timeout, retries)
 
-    return in_dask
+    return run_in_dask
 
 
-def done_here(task: bytes, timeout: float, retries: int) -> Ended:
-    """Do a task by a process of this one, which is a Dask worker."""
-    here = socket.gethostname()
+def run_on_dask_worker(task: bytes, timeout: float, retries: int) -> TaskOutcome:
+    """Run a pickled task in a worker process of this Dask worker.
+
+    Parameters
+    ----------
+    task : bytes
+    timeout, retries
+        As in `WorkerPool.run`.
+
+    Returns
+    -------
+    TaskOutcome
+        A problem names the host.
+    """
+    host = socket.gethostname()
     try:
-        ended = _HERE.do(pickle.loads(task), timeout, retries)
+        outcome = _WORKERS_IN_DASK.run(pickle.loads(task), timeout, retries)
     except OSError as problem:
-        raise RuntimeError(f"on {here}, {problem}") from problem
-    return ended if ended.problem is None else replace(ended, problem=f"{ended.problem}, on {here}")
+        raise RuntimeError(f"on {host}, {problem}") from problem
+    return outcome if outcome.problem is None else replace(outcome, problem=f"{outcome.problem}, on {host}")

@@ -1,4 +1,4 @@
-"""Jobs: what is to be registered with what, and how; from CSV, JSON lines or Python."""
+"""Jobs: pairs to register and their settings, from CSV, JSON lines or Python."""
 
 from __future__ import annotations
 
@@ -25,12 +25,30 @@ from graphreg.registration import METHODS
 class Job:
     """A pair to register.
 
-    source, target  files
-    id        what to call it; jobs that differ in nothing else are different jobs
-    method    one of `methods()`
-    init      where to start: a file with a pose, or 4x4
-    seed      by default one that follows from the contents of the files and from the settings
-    settings  of the method
+    Parameters
+    ----------
+    source, target : str or path-like
+        Files.
+    id : str, default ""
+        A name of yours; jobs that differ in their id alone are different jobs.
+    method : str, default "graphreg"
+        One of `methods()`.
+    init : str, path-like or (4, 4) array_like, optional
+        Initial pose: a file of one pose, or a matrix.
+    seed : int, optional
+        By default a hash of the contents of the files and of the settings.
+    settings : mapping of str to value, optional
+        Settings of the method.
+
+    Raises
+    ------
+    InputError
+        Where one of these is not valid.
+
+    Examples
+    --------
+    >>> Job("a.ply", "b.ply", settings={"voxel": 0.05}).method
+    'graphreg'
     """
 
     source: str
@@ -51,11 +69,10 @@ class Job:
         if self.method not in METHODS:
             raise InputError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
         if self.init is not None:
-            named = isinstance(self.init, (str, os.PathLike))
-            start = read_pose(self.init) if named else self.init
-            as_pose(start)
-            # As it was given: what a machine makes of it must not enter the job's identity.
-            object.__setattr__(self, "init", np.asarray(start, np.float64).tolist())
+            matrix = read_pose(self.init) if isinstance(self.init, (str, os.PathLike)) else self.init
+            as_pose(matrix)
+            # As passed, not as `as_pose` rounds it: that may differ between machines, and must not change the identity.
+            object.__setattr__(self, "init", np.asarray(matrix, np.float64).tolist())
         if self.seed is not None and not (isinstance(self.seed, int) and self.seed >= 0):
             raise InputError(f"seed: expected a whole number from 0 on, got {self.seed!r}")
         try:
@@ -65,84 +82,151 @@ class Job:
 
     @property
     def points(self) -> int:
-        """How many points of each cloud are looked at."""
+        """The number of points that are sampled from each cloud."""
         return EngineSettings(points=self.settings.get("points", EngineSettings.points)).points
 
     def identity(self, source: str, target: str, run: str) -> str:
-        """The same on any machine; another if anything changes that the result depends on.
+        """A hash of everything that the result depends on, and of the id; the same on any machine.
 
-        source, target  the contents of the files, as hashes
-        run             what does it
+        Parameters
+        ----------
+        source, target : str
+            Hashes of the files.
+        run : str
+            Name of the function that registers the pair, "" for `register`.
+
+        Returns
+        -------
+        str
         """
-        return _hash([self.id, self._work(source, target, run)])[:32]
+        return _hash([self.id, self._inputs(source, target, run)])[:32]
 
-    def chosen_seed(self, source: str, target: str, run: str) -> int:
-        """The seed that was given, or one from what is to be done."""
-        return int(_hash(self._work(source, target, run))[:8], 16) if self.seed is None else self.seed
+    def seed_for(self, source: str, target: str, run: str) -> int:
+        """The seed of the job, or by default one from a hash of everything that the result depends on.
 
-    def _work(self, source: str, target: str, run: str) -> list[Any]:
+        Parameters
+        ----------
+        source, target, run
+            As in `identity`.
+
+        Returns
+        -------
+        int
+        """
+        return int(_hash(self._inputs(source, target, run))[:8], 16) if self.seed is None else self.seed
+
+    def _inputs(self, source: str, target: str, run: str) -> list[Any]:
         return [source, target, self.method, self.init, self.seed, dict(self.settings), run]
 
 
 def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
-    """The jobs of a file: CSV with a header line, or JSON lines (.jsonl).
+    """Read jobs from a file: CSV with a header line, or JSON lines.
 
-    Columns or keys are the names of a Job; all others are settings of the method. What is empty is left out. Names
-    of files are relative to the folder of this file.
+    Parameters
+    ----------
+    path : str or path-like
+        A .csv or .jsonl file. Columns or keys are the names of a Job; all others are settings of the method. Empty
+        values are left out. Names of files are relative to the folder of this file.
+
+    Returns
+    -------
+    list of Job
+
+    Raises
+    ------
+    FileError
+        Where the file or one of its jobs is not valid; the message has the number of the line.
     """
     path = Path(path)
     if path.suffix.lower() not in (".csv", ".jsonl"):
-        raise FileError(path, "expected a name that ends in .csv or .jsonl, for jobs are read from it")
+        raise FileError(path, "expected a name that ends in .csv or .jsonl for a file of jobs")
     rows = _csv_rows if path.suffix.lower() == ".csv" else _json_rows
-    found = []
+    jobs = []
     with path.open(encoding="utf-8-sig", newline="") as file:
         try:
             for number, row in rows(path, file):
                 try:
-                    found.append(as_job(_beside(path.parent, row)))
+                    jobs.append(as_job(_with_absolute_files(path.parent, row)))
                 except (InputError, OSError) as problem:
                     raise FileError(path, f"line {number}: {problem}") from problem
         except (UnicodeDecodeError, csv.Error) as problem:
             raise FileError(path, f"is no table of jobs: {problem}") from problem
-    if not found:
-        raise FileError(path, "holds no jobs")
-    return found
+    if not jobs:
+        raise FileError(path, "has no jobs")
+    return jobs
 
 
 def as_jobs(jobs: Any) -> list[Job]:
-    """Jobs from a file that holds them, or from Python: Job objects, or mappings with the same names."""
+    """Convert a file of jobs, or an iterable of jobs, to a list of jobs.
+
+    Parameters
+    ----------
+    jobs : str, path-like, or iterable of Job or mapping
+        A file, see `read_jobs`; or jobs, see `as_job`.
+
+    Returns
+    -------
+    list of Job
+
+    Raises
+    ------
+    InputError
+        Where a job is not valid, or there is none.
+    """
     if isinstance(jobs, (str, os.PathLike)):
         return read_jobs(jobs)
     if not isinstance(jobs, Iterable):
         raise InputError(f"jobs: expected a file or an iterable of jobs, got {type(jobs).__name__}")
-    found = []
+    converted = []
     for number, job in enumerate(jobs):
         try:
-            found.append(as_job(job))
+            converted.append(as_job(job))
         except InputError as problem:
             raise InputError(f"jobs: number {number}: {problem}") from problem
-    if not found:
-        raise InputError("jobs: holds none")
-    return found
+    if not converted:
+        raise InputError("jobs: expected at least one, got none")
+    return converted
 
 
 def check_settings(jobs: Iterable[Job]) -> None:
-    """Refuse jobs with settings that their method does not have, or whose values it refuses."""
+    """Refuse jobs whose settings are unknown to their method, or not valid for it.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+
+    Raises
+    ------
+    InputError
+    """
     for number, job in enumerate(jobs):
-        chosen = METHODS[job.method].settings
-        known = {setting.name for setting in fields(chosen)} - {"weights"}
+        defaults = METHODS[job.method].settings
+        known = {setting.name for setting in fields(defaults)} - {"weights"}
         where = f"jobs: number {number}, {job.source} to {job.target}"
         if unknown := job.settings.keys() - known:
-            said = f"no setting of {job.method}, which has {', '.join(sorted(known))}"
-            raise InputError(f"{where}: {min(unknown)}: {said}")
+            problem = f"no setting of {job.method}, which has {', '.join(sorted(known))}"
+            raise InputError(f"{where}: {min(unknown)}: {problem}")
         try:
-            replace(chosen, **job.settings)
-        except InputError as problem:
-            raise InputError(f"{where}: {problem}") from problem
+            replace(defaults, **job.settings)
+        except InputError as refused:
+            raise InputError(f"{where}: {refused}") from refused
 
 
 def as_job(job: Any) -> Job:
-    """A Job as it is, or made from a mapping; what is no name of a Job is a setting."""
+    """Convert a mapping to a Job; keys that are no fields of a Job are settings. A Job is returned as it is.
+
+    Parameters
+    ----------
+    job : Job or mapping
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    InputError
+    """
     if isinstance(job, Job):
         return job
     if not isinstance(job, Mapping):
@@ -164,10 +248,10 @@ def _csv_rows(path: Path, file: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     table.fieldnames = columns
     for row in table:
         if None in row:
-            raise FileError(path, f"line {table.line_num}: holds more than {len(columns)} columns")
-        told = {name: value.strip() for name, value in row.items() if value and value.strip()}
-        words = {name: value for name, value in told.items() if name in ("source", "target", "id", "method")}
-        yield table.line_num, words | {name: _value(told[name]) for name in told.keys() - words.keys()}
+            raise FileError(path, f"line {table.line_num}: has more than {len(columns)} columns")
+        values = {name: value.strip() for name, value in row.items() if value and value.strip()}
+        words = {name: value for name, value in values.items() if name in ("source", "target", "id", "method")}
+        yield table.line_num, words | {name: _parse(values[name]) for name in values.keys() - words.keys()}
 
 
 def _json_rows(path: Path, file: Any) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -182,8 +266,8 @@ def _json_rows(path: Path, file: Any) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, {name: value for name, value in row.items() if value is not None}
 
 
-def _value(text: str) -> Any:
-    """A number, a tuple, True or False as Python writes it, or a list of numbers; anything else is a word."""
+def _parse(text: str) -> Any:
+    """A Python literal, or a list of numbers separated by blanks; any other text as it is."""
     from ast import literal_eval
 
     for form in (text, f"[{','.join(text.split())}]"):
@@ -194,14 +278,14 @@ def _value(text: str) -> Any:
     return text
 
 
-def _beside(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
-    """Files of a row are named as seen from the folder of the job file. Twelve or sixteen numbers are a pose."""
-    named = {name: str(folder / row[name]) for name in ("source", "target", "init") if isinstance(row.get(name), str)}
-    start = row.get("init")
-    if isinstance(start, (list, tuple)) and len(start) in (12, 16):
-        rows = np.array(start, np.float64).reshape(-1, 4)
-        named["init"] = np.vstack([rows, [0, 0, 0, 1]])[:4].tolist()
-    return {**row, **named}
+def _with_absolute_files(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
+    """Resolve the files of a row relative to the folder of the job file. Twelve or sixteen numbers are a pose."""
+    files = {name: str(folder / row[name]) for name in ("source", "target", "init") if isinstance(row.get(name), str)}
+    init = row.get("init")
+    if isinstance(init, (list, tuple)) and len(init) in (12, 16):
+        rows = np.array(init, np.float64).reshape(-1, 4)
+        files["init"] = np.vstack([rows, [0, 0, 0, 1]])[:4].tolist()
+    return {**row, **files}
 
 
 def _hash(value: Any) -> str:

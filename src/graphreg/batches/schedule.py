@@ -1,5 +1,5 @@
-"""What is to be done next, and by whom: clouds are prepared once, each before the first pair that needs it; a pair
-follows as soon as both of its clouds are ready; what the store has is passed over."""
+"""The schedule of a batch: each cloud is preprocessed once, before the first pair that needs it; a pair is registered
+as soon as both of its clouds are ready; jobs that the store has are skipped."""
 
 from __future__ import annotations
 
@@ -10,156 +10,166 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphreg.batches.affinity import File, Routes
-from graphreg.batches.cache import content_known, content_of, is_prepared
+from graphreg.batches.affinity import CloudKey, JobQueue
+from graphreg.batches.cache import file_hash, is_cached, known_hash
 from graphreg.batches.jobs import Job
 from graphreg.batches.store import SET_ASIDE, STATES, Record, ResultStore
-from graphreg.batches.tasks import Prepare, Register, Task
+from graphreg.batches.tasks import PreprocessTask, RegisterTask, Task
 from graphreg.registration import register
 from graphreg.result import Result
 
 if TYPE_CHECKING:
-    from graphreg.batches.workers import Ended
+    from graphreg.batches.workers import TaskOutcome
 
-# In the place of the content of a file that cannot be read at all.
+# Stands for the hash of a file that cannot be read at all.
 UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
-class _Cloud:
-    """What is known of a file: the hash of its bytes, and why it cannot be used, where it cannot."""
+class _CloudStatus:
+    """The hash of a file whose preprocessing is done; and why it cannot be used, where it cannot."""
 
     content: str
     problem: str | None = None
     attempts: int = 0
 
 
-class Plan:
-    """The state of a batch: what is ready, what waits for what, what is done."""
+class Schedule:
+    """The state of a batch: which tasks are ready, which wait for a cloud, and which jobs are done.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    store : ResultStore
+    cache : Path
+    run : callable
+        The function that registers a pair.
+    again : bool, default False
+        Whether to do jobs again that the store has as set aside.
+    """
 
     def __init__(
         self, jobs: Sequence[Job], store: ResultStore, cache: Path, run: Callable[..., Result], again: bool = False
     ) -> None:
-        """again: do also what the store has as set aside."""
         self._store, self._cache, self._run, self._again = store, cache, run, again
-        # Of the usual way the name may change.
-        self._way = "" if run is register else f"{run.__module__}.{run.__qualname__}"
-        self._all = jobs
-        self._files = [_files_of(job) for job in jobs]
-        self._routes = Routes(self._files)
-        # Clouds that jobs wait for, and who came upon them.
-        self._to_prepare: dict[Hashable, deque[Prepare]] = {}
-        # None: is being prepared, and these jobs wait for it.
-        self._clouds: dict[File, _Cloud | None] = {}
-        self._waiting: dict[File, list[int]] = {}
-        # The keys of the jobs that have come, and the first job of each.
-        self._keys: dict[str, int] = {}
+        # The name of `register` itself is no part of the identity of a job, so that it may change.
+        self._run_name = "" if run is register else f"{run.__module__}.{run.__qualname__}"
+        self._jobs = jobs
+        self._clouds_of = [_clouds_of(job) for job in jobs]
+        self._queue = JobQueue(self._clouds_of)
+        # Clouds that jobs wait for, by the worker that found them missing.
+        self._to_preprocess: dict[Hashable, deque[PreprocessTask]] = {}
+        # None: is being preprocessed, and the jobs of `_waiting` wait for it.
+        self._status: dict[CloudKey, _CloudStatus | None] = {}
+        self._waiting: dict[CloudKey, list[int]] = {}
+        # The identities of the jobs that were looked at, and the first job of each.
+        self._first_job: dict[str, int] = {}
         self._states: Counter[str] = Counter()
-        self._jobs, self._before, self._prepared = len(jobs), 0, 0
+        self._distinct_jobs, self._done_before, self._preprocessed = len(jobs), 0, 0
 
     def next_task(self, worker: Hashable) -> Task | None:
-        """Something that this worker can do now; None where all that is left waits for what is being done."""
+        """A task for a worker; None where everything that is left waits for tasks that are running."""
         task = self._own_task(worker) or self._task_of_others()
-        if isinstance(task, Register):
-            self._routes.uses(worker, [(path, task.job.points) for path in task.paths])
+        if isinstance(task, RegisterTask):
+            self._queue.record_use(worker, [(path, task.job.points) for path in task.paths])
         elif task is not None:
-            self._routes.uses(worker, [(task.path, task.points)])
+            self._queue.record_use(worker, [(task.path, task.points)])
         return task
 
-    def take(self, task: Task, ended: Ended) -> None:
-        """Note how a task ended, and what becomes possible by it."""
-        if isinstance(task, Register):
-            self._add(task.key, task.job, ended.value, ended.problem, ended.attempts, ended.seconds)
+    def complete(self, task: Task, outcome: TaskOutcome) -> None:
+        """Record the outcome of a task, and queue the jobs that waited for it."""
+        if isinstance(task, RegisterTask):
+            self._add_record(task.key, task.job, outcome.value, outcome.problem, outcome.attempts, outcome.seconds)
             return
-        content, problem = ended.value or (_content_or_none(task.path), ended.problem)
-        self._prepared += problem is None
-        self._clouds[task.path, task.points] = _Cloud(content, problem, ended.attempts)
+        content, problem = outcome.value or (_hash_or_unreadable(task.path), outcome.problem)
+        self._preprocessed += problem is None
+        self._status[task.path, task.points] = _CloudStatus(content, problem, outcome.attempts)
         for number in self._waiting.pop((task.path, task.points)):
-            self._routes.give_back(number)
+            self._queue.requeue(number)
 
     def counts(self) -> tuple[int, int, int, int, int, int]:
-        """Jobs; those registered, not registered and set aside by now; those done before; clouds prepared."""
+        """Jobs; registered, not registered and set aside; done before; clouds preprocessed."""
         registered, not_registered, set_aside = (self._states[state] for state in STATES)
-        return self._jobs, registered, not_registered, set_aside, self._before, self._prepared
+        return self._distinct_jobs, registered, not_registered, set_aside, self._done_before, self._preprocessed
 
     def offsets(self) -> tuple[int, ...]:
-        """Where the records of the jobs begin in the store, in the order of the jobs."""
-        return tuple(self._store.offset(key) for key in sorted(self._keys, key=self._keys.__getitem__))
+        """Byte offsets of the records in the store, in the order of the jobs."""
+        return tuple(self._store.offset(key) for key in sorted(self._first_job, key=self._first_job.__getitem__))
 
     def _own_task(self, worker: Hashable) -> Task | None:
-        """On this worker's way."""
-        mine = self._to_prepare.setdefault(worker, deque())
-        while not mine:
-            if (number := self._routes.next_for(worker)) is None:
+        """A task of the jobs that the queue has for this worker."""
+        missing = self._to_preprocess.setdefault(worker, deque())
+        while not missing:
+            if (number := self._queue.next_job(worker)) is None:
                 return None
-            if (task := self._begun(number, mine)) is not None:
+            if (task := self._start(number, missing)) is not None:
                 return task
-        return mine.popleft()
+        return missing.popleft()
 
     def _task_of_others(self) -> Task | None:
-        """What another worker came upon and did not get to yet."""
-        return next((waiting.popleft() for waiting in self._to_prepare.values() if waiting), None)
+        """A cloud that another worker found missing and has not preprocessed yet."""
+        return next((missing.popleft() for missing in self._to_preprocess.values() if missing), None)
 
-    def _begun(self, number: int, to_prepare: deque[Prepare]) -> Register | None:
-        """The task of a job; None where it waits for a cloud from now on, or there is nothing to do for it."""
-        files = self._files[number]
-        for file in files:
-            if file not in self._clouds:
-                self._look_at(file, to_prepare)
-        clouds = []
-        for file in files:
-            cloud = self._clouds[file]
-            if cloud is None:
-                self._waiting[file].append(number)
+    def _start(self, number: int, missing: deque[PreprocessTask]) -> RegisterTask | None:
+        """The task of a job; None where it waits for a cloud from now on, or there is nothing to do."""
+        clouds = self._clouds_of[number]
+        for cloud in clouds:
+            if cloud not in self._status:
+                self._look_up(cloud, missing)
+        statuses = []
+        for cloud in clouds:
+            status = self._status[cloud]
+            if status is None:
+                self._waiting[cloud].append(number)
                 return None
-            clouds.append(cloud)
-        return self._settled(number, clouds)
+            statuses.append(status)
+        return self._task_of_ready_job(number, statuses)
 
-    def _look_at(self, file: File, to_prepare: deque[Prepare]) -> None:
-        path, points = file
-        content = content_known(self._cache, path)
-        if content is not None and is_prepared(self._cache, content, points):
-            self._clouds[file] = _Cloud(content)
+    def _look_up(self, cloud: CloudKey, missing: deque[PreprocessTask]) -> None:
+        path, points = cloud
+        content = known_hash(self._cache, path)
+        if content is not None and is_cached(self._cache, content, points):
+            self._status[cloud] = _CloudStatus(content)
             return
-        self._clouds[file] = None
-        self._waiting[file] = []
-        to_prepare.append(Prepare(path, points, self._cache))
+        self._status[cloud] = None
+        self._waiting[cloud] = []
+        missing.append(PreprocessTask(path, points, self._cache))
 
-    def _settled(self, number: int, clouds: list[_Cloud]) -> Register | None:
-        """A job of which all is known: it was done before, cannot be done, or is ready."""
-        job, files = self._all[number], self._files[number]
-        contents = clouds[0].content, clouds[1].content
-        key = job.identity(*contents, self._way)
-        if key in self._keys:
-            self._keys[key] = min(number, self._keys[key])
-            self._jobs -= 1
+    def _task_of_ready_job(self, number: int, statuses: list[_CloudStatus]) -> RegisterTask | None:
+        """The task of a job whose clouds are known; None where it is done already, a duplicate, or cannot be done."""
+        job, clouds = self._jobs[number], self._clouds_of[number]
+        contents = statuses[0].content, statuses[1].content
+        key = job.identity(*contents, self._run_name)
+        if key in self._first_job:
+            self._first_job[key] = min(number, self._first_job[key])
+            self._distinct_jobs -= 1
             return None
-        self._keys[key] = number
+        self._first_job[key] = number
         state = self._store.state_of(key)
         if state is not None and not (self._again and state == SET_ASIDE):
             self._states[state] += 1
-            self._before += 1
+            self._done_before += 1
             return None
-        for cloud in clouds:
-            if cloud.problem is not None:
-                self._add(key, job, None, cloud.problem, cloud.attempts, 0.0)
+        for status in statuses:
+            if status.problem is not None:
+                self._add_record(key, job, None, status.problem, status.attempts, 0.0)
                 return None
-        seed = job.chosen_seed(*contents, self._way)
-        return Register(key, job, self._run, (files[0][0], files[1][0]), contents, seed, self._cache)
+        seed = job.seed_for(*contents, self._run_name)
+        return RegisterTask(key, job, self._run, (clouds[0][0], clouds[1][0]), contents, seed, self._cache)
 
-    def _add(self, key: str, job: Job, result: Any, problem: str | None, attempts: int, seconds: float) -> None:
+    def _add_record(self, key: str, job: Job, result: Any, problem: str | None, attempts: int, seconds: float) -> None:
         record = Record(key, job.id, job.source, job.target, result, problem, attempts, seconds)
         self._store.add(record)
         self._states[record.state] += 1
 
 
-def _files_of(job: Job) -> tuple[File, File]:
+def _clouds_of(job: Job) -> tuple[CloudKey, CloudKey]:
     return (os.path.abspath(job.source), job.points), (os.path.abspath(job.target), job.points)
 
 
-def _content_or_none(path: str) -> str:
-    """Of a file that no worker could prepare."""
+def _hash_or_unreadable(path: str) -> str:
+    """The hash of a file that no worker could preprocess."""
     try:
-        return content_of(path)
+        return file_hash(path)
     except OSError:
         return UNREADABLE

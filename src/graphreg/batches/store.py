@@ -1,4 +1,4 @@
-"""Results of a batch: JSON lines, one for each job that is done or set aside, in the order they came."""
+"""The results of a batch: a file of JSON lines, one for each job, in the order of their completion."""
 
 from __future__ import annotations
 
@@ -11,19 +11,26 @@ from graphreg.files.journal import Journal
 from graphreg.result import Result
 
 STATES = REGISTERED, NOT_REGISTERED, SET_ASIDE = "registered", "not registered", "set aside"
-PROBLEM = "is no result of a batch; name another file for the results"
 
 
 @dataclass(frozen=True)
 class Record:
-    """What became of a job.
+    """The outcome of a job.
 
-    key       its identity
-    id, source, target  as the job has them
-    result    as `Result.to_json` writes it, without the history; None where the job was set aside
-    problem   why it was set aside
-    attempts  how often it was begun
-    seconds   that the last attempt took
+    Attributes
+    ----------
+    key : str
+        Identity of the job, see `Job.identity`.
+    id, source, target : str
+        As in the job.
+    result : dict or None
+        As `Result.to_json` writes it, without the history; None where the job was set aside.
+    problem : str or None
+        Why the job was set aside.
+    attempts : int
+        How often it was started.
+    seconds : float
+        Duration of the last attempt.
     """
 
     key: str
@@ -37,41 +44,57 @@ class Record:
 
     @property
     def state(self) -> str:
+        """One of "registered", "not registered" and "set aside"."""
         if self.result is None:
             return SET_ASIDE
         return REGISTERED if self.result["success"] else NOT_REGISTERED
 
     @property
     def reason(self) -> str:
-        """The verdict in words, or why it was set aside."""
+        """The reason of the result, or why the job was set aside."""
         return str(self.problem if self.result is None else self.result["reason"])
 
     def as_result(self) -> Result | None:
+        """The result as an object; None where the job was set aside."""
         return None if self.result is None else Result.from_json(json.dumps(self.result))
 
 
 class ResultStore:
-    """Records, by key. A later one of the same key takes the place of the first."""
+    """Records by the key of their job, in a file. A later record of a key replaces an earlier one.
+
+    Parameters
+    ----------
+    path : Path
+        Created where it does not exist; records that exist are read.
+
+    Raises
+    ------
+    FileError
+        Where the file is no store, or another process has it open.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._offsets: dict[str, int] = {}
         self._states: dict[str, str] = {}
-        self._journal = Journal(path, lambda entry, begin: self._note(Record(**entry), begin), PROBLEM)
+        problem = "is no result of a batch; name another file for the results"
+        self._journal = Journal(path, lambda entry, offset: self._index(Record(**entry), offset), problem)
 
     def state_of(self, key: str) -> str | None:
-        """None where nothing became of it yet."""
+        """The state of a job; None where it has no record."""
         return self._states.get(key)
 
     def add(self, record: Record) -> None:
-        self._note(record, self._journal.append(asdict(record)))
+        """Append a record to the file."""
+        self._index(record, self._journal.append(asdict(record)))
 
     def offset(self, key: str) -> int:
-        """Byte offset of its line in the file."""
+        """Byte offset of the record of a job in the file."""
         return self._offsets[key]
 
     def close(self) -> None:
+        """Close the file."""
         self._journal.close()
 
-    def _note(self, record: Record, begin: int) -> None:
-        self._offsets[record.key], self._states[record.key] = begin, record.state
+    def _index(self, record: Record, offset: int) -> None:
+        self._offsets[record.key], self._states[record.key] = offset, record.state

@@ -1,4 +1,4 @@
-"""What a worker does: prepare a cloud, register a pair. Plain functions that any process can import and call."""
+"""The tasks of a worker: preprocess a cloud, register a pair. They are sent to other processes by pickle."""
 
 from __future__ import annotations
 
@@ -9,33 +9,40 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphreg.batches.affinity import KEPT_CLOUDS
-from graphreg.batches.cache import prepare_file, prepared_cloud
+from graphreg.batches.affinity import CLOUDS_IN_MEMORY
+from graphreg.batches.cache import cache_file, cached_cloud
 from graphreg.batches.jobs import Job
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.result import Result
 
 
 @dataclass(frozen=True)
-class Prepare:
-    """Have the cloud of a file in the cache. Gives the hash of the file's bytes, and what is wrong with them."""
+class PreprocessTask:
+    """Preprocess the cloud of a file and store it in the cache; returns what `cache_file` returns."""
 
     path: str
     points: int
     cache: Path
 
     def __call__(self) -> tuple[str, str | None]:
-        return prepare_file(self.cache, self.path, self.points)
+        return cache_file(self.cache, self.path, self.points)
 
 
 @dataclass(frozen=True)
-class Register:
-    """Register a pair whose clouds are in the cache. Gives the result as JSON holds it, without its history.
+class RegisterTask:
+    """Register a pair whose clouds are in the cache; returns the result as JSON, without its history.
 
-    key       of the job
-    run       called as `register` is
-    paths     of source and target
-    contents  hashes of these files' bytes
+    Attributes
+    ----------
+    key : str
+        Identity of the job.
+    job : Job
+    run : callable
+        Called as `register` is.
+    paths, contents : tuple of str
+        Files of source and target, and their hashes.
+    seed : int
+    cache : Path
     """
 
     key: str
@@ -47,23 +54,23 @@ class Register:
     cache: Path
 
     def __call__(self) -> dict[str, Any]:
+        job = self.job
         source, target = (
-            _cloud(self.cache, path, content, self.job.points)
+            _load_cloud(self.cache, path, content, job.points)
             for path, content in zip(self.paths, self.contents, strict=True)
         )
-        job = self.job
-        # One thread a worker: workers are as many as there are cores.
-        found = self.run(
+        # One thread per worker: there are as many workers as cores.
+        result = self.run(
             source, target, method=job.method, init=job.init, seed=self.seed, threads=1, **dict(job.settings)
         )
-        # What is not a number is nothing, for JSON has no word for it.
-        held: dict[str, Any] = json.loads(found.to_json(), parse_constant=lambda _: None)
-        return {**held, "history": []}
+        # JSON has no NaN and no infinity; they become null.
+        values: dict[str, Any] = json.loads(result.to_json(), parse_constant=lambda _: None)
+        return {**values, "history": []}
 
 
-Task = Prepare | Register
+Task = PreprocessTask | RegisterTask
 
 
-@lru_cache(KEPT_CLOUDS)
-def _cloud(cache: Path, path: str, content: str, points: int) -> PreprocessedCloud:
-    return prepared_cloud(cache, path, content, points)
+@lru_cache(CLOUDS_IN_MEMORY)
+def _load_cloud(cache: Path, path: str, content: str, points: int) -> PreprocessedCloud:
+    return cached_cloud(cache, path, content, points)

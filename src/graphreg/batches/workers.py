@@ -1,7 +1,7 @@
-"""A worker: a process of its own that does one task at a time, so that a task that dies or hangs takes nothing along.
+"""Worker processes: each runs one task at a time, so that a task that crashes or hangs affects no other.
 
-It is a new Python that imports what it needs, not a copy of this one: scripts that start batches need no
-`if __name__ == "__main__"`. It ends when whoever started it ends, however that comes.
+A worker is a new Python process, not a fork: scripts that start batches need no `if __name__ == "__main__"`. It exits
+when the process that started it ends, also when that is killed.
 """
 
 from __future__ import annotations
@@ -23,22 +23,28 @@ from typing import Any
 
 from graphreg.errors import InputError, MissingExtraError
 
-# Seconds that a process may take to import what it needs (where many start at once, disks are slow), and to end.
-LONGEST_START = 300.0
-LONGEST_END = 10.0
-# A worker that dies before it is ready is no task's fault.
-MOST_STARTS = 5
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
+# Seconds that a process may take to import its modules (where many start at once, disks are slow), and to exit.
+START_TIMEOUT = 300.0
+EXIT_TIMEOUT = 10.0
+# A worker that dies before it is ready is started again this often, as no task is the cause.
+MAX_STARTS = 5
+SINGLE_THREAD_ENVIRONMENT = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a task ended.
+class TaskOutcome:
+    """The outcome of a task.
 
-    value     what it gave
-    problem   or why it was set aside
-    attempts  how often it was begun
-    seconds   of the last attempt
+    Attributes
+    ----------
+    value : object
+        What the task returned.
+    problem : str or None
+        Why it failed.
+    attempts : int
+        How often it was started.
+    seconds : float
+        Duration of the last attempt.
     """
 
     value: Any
@@ -47,8 +53,8 @@ class Ended:
     seconds: float
 
 
-class Workers:
-    """Workers of this process, one for each of its threads that asks for one."""
+class WorkerPool:
+    """Worker processes of this process, one for each of its threads that runs tasks."""
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
@@ -56,37 +62,47 @@ class Workers:
         self._lock = threading.Lock()
         self._stopped = False
 
-    def do(self, task: Callable[[], Any], timeout: float, retries: int) -> Ended:
-        """Do a task; where it dies or takes too long, again, in a new process.
+    def run(self, task: Callable[[], Any], timeout: float, retries: int) -> TaskOutcome:
+        """Run a task in the worker of this thread; where that dies or takes too long, again in a new one.
 
-        timeout  seconds that an attempt may take
-        retries  how often it is tried again before it is set aside
+        Parameters
+        ----------
+        task : callable
+            Can be pickled.
+        timeout : float
+            Seconds that an attempt may take.
+        retries : int
+            How often the task is started again.
+
+        Returns
+        -------
+        TaskOutcome
         """
         attempts = 0
         while True:
-            worker = self._mine()
+            worker = self._worker_of_thread()
             attempts += 1
             began = time.monotonic()
-            value, problem, passing = worker.do(task, timeout)
+            value, problem, transient = worker.run(task, timeout)
             seconds = time.monotonic() - began
-            if problem is None or not passing or attempts > retries or self._stopped:
-                return Ended(value, problem, attempts, seconds)
+            if problem is None or not transient or attempts > retries or self._stopped:
+                return TaskOutcome(value, problem, attempts, seconds)
 
     def stop(self) -> None:
-        """End all of them at once, whatever they do."""
+        """Kill all workers at once, whatever they do."""
         with self._lock:
             self._stopped = True
             for worker in self._all:
                 worker.kill()
             self._all.clear()
 
-    def _mine(self) -> Worker:
-        """The worker of this thread; where it has none that lives, a new one."""
+    def _worker_of_thread(self) -> Worker:
+        """The worker of this thread; a new one where it has none that is alive."""
         worker: Worker | None = getattr(self._of_thread, "worker", None)
-        starts, how = 0, ""
+        starts, problem = 0, None
         while worker is None or not worker.alive:
-            if starts == MOST_STARTS:
-                raise ChildProcessError(f"no worker can be started: it {how}")
+            if starts == MAX_STARTS:
+                raise ChildProcessError(f"no worker can be started: it {problem}")
             with self._lock:
                 if self._stopped:
                     raise ChildProcessError("the workers were stopped")
@@ -94,17 +110,17 @@ class Workers:
                 worker = Worker()
                 self._all.append(worker)
             starts += 1
-            how = worker.wait_until_ready()
+            problem = worker.wait_until_ready()
         self._of_thread.worker = worker
         return worker
 
 
 class Worker:
-    """One process, and the line to it."""
+    """One worker process, and the connection to it."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
-        # Where graphreg and what is to be run were found, they are found again.
+        # With the same path, it finds graphreg and the modules of the tasks where this process found them.
         script = (
             f"import sys; sys.path[:] = {sys.path!r}\n"
             f"from graphreg.batches.workers import serve; serve({theirs.fileno()})"
@@ -113,92 +129,112 @@ class Worker:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", script],
                 stdin=subprocess.DEVNULL,
-                # What libraries print is no part of the results.
+                # What libraries print must not mix with the output of the batch.
                 stdout=2,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, **ONE_THREAD},
-                # Ctrl-C is for the one who started it.
+                env={**os.environ, **SINGLE_THREAD_ENVIRONMENT},
+                # Ctrl-C is handled by the process that started it.
                 start_new_session=True,
             )
-        self._line = Connection(ours.detach())
+        self._connection = Connection(ours.detach())
 
     @property
     def alive(self) -> bool:
+        """Whether the process runs."""
         return self._process.poll() is None
 
-    def wait_until_ready(self) -> str:
-        """Wait until it has imported what it needs; where it does not get there, it is gone, and this says why."""
+    def wait_until_ready(self) -> str | None:
+        """Wait until it has imported its modules; where it does not, it is dead, and this returns the problem."""
         try:
-            if self._line.poll(LONGEST_START):
-                self._line.recv_bytes()
-                return "is ready"
+            if self._connection.poll(START_TIMEOUT):
+                self._connection.recv_bytes()
+                return None
         except (EOFError, OSError):
-            return self._how_it_ended()
+            return self._exit_reason()
         self.kill()
-        return f"took longer than {LONGEST_START:g} s"
+        return f"took longer than {START_TIMEOUT:g} s"
 
-    def do(self, task: Callable[[], Any], timeout: float) -> tuple[Any, str | None, bool]:
-        """What the task gave; or what went wrong, and whether that may pass."""
+    def run(self, task: Callable[[], Any], timeout: float) -> tuple[Any, str | None, bool]:
+        """Run a task once.
+
+        Parameters
+        ----------
+        task : callable
+        timeout : float
+            Seconds.
+
+        Returns
+        -------
+        value : object
+        problem : str or None
+            Why it failed.
+        transient : bool
+            Whether another attempt may succeed.
+        """
         try:
-            self._line.send_bytes(pickle.dumps(task))
-            if self._line.poll(timeout):
-                answer: tuple[Any, str | None, bool] = pickle.loads(self._line.recv_bytes())
+            self._connection.send_bytes(pickle.dumps(task))
+            if self._connection.poll(timeout):
+                answer: tuple[Any, str | None, bool] = pickle.loads(self._connection.recv_bytes())
                 return answer
         except (EOFError, OSError):
-            return None, f"its worker {self._how_it_ended()}", True
+            return None, f"its worker {self._exit_reason()}", True
         self.kill()
         return None, f"took longer than {timeout:g} s", True
 
     def kill(self) -> None:
+        """Kill the process and wait for its end."""
         self._process.kill()
         self._process.wait()
 
-    def _how_it_ended(self) -> str:
+    def _exit_reason(self) -> str:
         try:
-            # The line breaks just before the process is gone.
-            status = self._process.wait(LONGEST_END)
+            # The connection breaks just before the process exits.
+            status = self._process.wait(EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.kill()
-            return "closed its line"
+            return "closed its connection"
         if status >= 0:
-            return f"left with status {status}"
+            return f"exited with status {status}"
         name = signal.Signals(-status).name
-        return f"was killed by {name}" + (", maybe for want of memory" if name == "SIGKILL" else "")
+        return f"was killed by {name}" + (", possibly out of memory" if name == "SIGKILL" else "")
 
 
-def serve(line: int) -> None:
-    """The life of a worker: do what comes, one at a time, until whoever started it is gone.
+def serve(descriptor: int) -> None:
+    """The main loop of a worker: run tasks, one at a time, until the process that started it is gone.
 
-    line  the open socket that tasks come from
+    Parameters
+    ----------
+    descriptor : int
+        File descriptor of the socket that tasks come from.
     """
-    import graphreg.batches.tasks  # noqa: F401 (so that the first task need not wait for it)
+    import graphreg.batches.tasks  # noqa: F401 (imported before the first task, whose time is limited)
 
-    ends = Connection(line)
-    waiting: SimpleQueue[bytes] = SimpleQueue()
+    connection = Connection(descriptor)
+    received: SimpleQueue[bytes] = SimpleQueue()
 
-    def listen() -> None:
+    def receive() -> None:
         try:
             while True:
-                waiting.put(ends.recv_bytes())
+                received.put(connection.recv_bytes())
         except (EOFError, OSError):
-            os._exit(1)  # also out of a task that hangs
+            os._exit(1)  # also while a task hangs
 
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=receive, daemon=True).start()
     with suppress(BrokenPipeError):
-        ends.send_bytes(b"ready")
+        connection.send_bytes(b"ready")
         while True:
-            ends.send_bytes(pickle.dumps(_answer(waiting.get())))
+            connection.send_bytes(pickle.dumps(_run_pickled(received.get())))
 
 
-def _answer(message: bytes) -> tuple[Any, str | None, bool]:
-    """Want of memory may pass, and so may trouble with files, which others hold or a network brings."""
+def _run_pickled(task: bytes) -> tuple[Any, str | None, bool]:
+    """Run a pickled task, see `Worker.run`. Errors of memory and of files are transient: others use them too."""
     try:
-        return pickle.loads(message)(), None, False
+        return pickle.loads(task)(), None, False
     except (InputError, MissingExtraError) as problem:
         return None, str(problem), False
     except OSError as problem:
         return None, f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem), True
     except MemoryError:
         return None, "not enough memory", True
-    except Exception as problem:  # whatever it is, the next task may do better
+    except Exception as problem:  # of any kind: the worker must survive it
         return None, f"{type(problem).__name__}: {problem}", False

@@ -1,4 +1,4 @@
-"""A Dask cluster of real processes: the same results as the pool, whoever is killed."""
+"""A Dask cluster of real processes: the same results as the process pool, whichever process is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.batch_jobs import harmful, keys_in, timeless, write_table
+from tests.support.batch_jobs import faulty_register, keys_in, without_times, write_table
 
 import graphreg
 from graphreg import InputError
@@ -33,33 +33,35 @@ def dask(workers: int) -> Any:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with dask(2) as held:
-        yield held
+    with dask(2) as running:
+        yield running
 
 
-def test_a_cluster_finds_what_the_pool_finds(
-    cluster: Any, jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path
+def test_a_cluster_gives_the_results_of_the_process_pool(
+    cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
     found = graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address)
-    assert [timeless(record) for record in found] == alone
+    assert [without_times(record) for record in found] == expected
     assert (found.jobs, found.clouds) == (6, 3)
     assert graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address).before == 6
 
 
-def test_poisoned_jobs_harm_no_worker_of_the_cluster(cluster: Any, jobs: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_jobs_that_crash_do_not_kill_dask_workers(cluster: Any, jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     before = {worker.pid for worker in cluster.workers.values()}
     out, address = tmp_path / "results.jsonl", cluster.scheduler_address
-    found = graphreg.batch([{**jobs[0], "poison": "exit"}, *jobs[1:]], out, dask=address, retries=0, run=harmful)
-    assert next(iter(found)).reason == f"its worker left with status 7, on {socket.gethostname()}"
+    found = graphreg.batch([{**jobs[0], "fault": "exit"}, *jobs[1:]], out, dask=address, retries=0, run=faulty_register)
+    assert next(iter(found)).reason == f"its worker exited with status 7, on {socket.gethostname()}"
     assert (found.set_aside, found.registered + found.not_registered) == (1, 5)
-    # Its clouds are prepared by now.
-    (hanging,) = graphreg.batch([{**jobs[0], "poison": "hang"}], out, dask=address, timeout=0.5, retries=1, run=harmful)
+    # Its clouds are cached by now.
+    (hanging,) = graphreg.batch(
+        [{**jobs[0], "fault": "hang"}], out, dask=address, timeout=0.5, retries=1, run=faulty_register
+    )
     assert (hanging.reason, hanging.attempts) == (f"took longer than 0.5 s, on {socket.gethostname()}", 2)
     assert {worker.pid for worker in cluster.workers.values()} == before
 
 
-def test_workers_of_the_cluster_are_killed_and_the_batch_goes_on(
-    cluster: Any, jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path
+def test_the_batch_survives_the_kill_of_a_dask_worker(
+    cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
     killed: list[int] = []
 
@@ -71,12 +73,12 @@ def test_workers_of_the_cluster_are_killed_and_the_batch_goes_on(
     out = tmp_path / "results.jsonl"
     found = graphreg.batch(jobs, out, dask=cluster.scheduler_address, progress=kill)
     assert killed
-    assert [timeless(record) for record in found] == alone
+    assert [without_times(record) for record in found] == expected
     assert len(keys_in(out)) == len(set(keys_in(out))) == 6
 
 
-def test_the_driver_is_killed_and_another_goes_on(
-    cluster: Any, jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path
+def test_a_killed_driver_is_resumed_by_another(
+    cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
     script = """
 import os, signal, sys, graphreg
@@ -91,14 +93,14 @@ graphreg.batch(sys.argv[1], sys.argv[2], dask=sys.argv[3], progress=die)
     assert len(keys_in(out)) == 2
     found = graphreg.batch(table, out, dask=cluster.scheduler_address)
     assert found.before == 2
-    assert [timeless(record) for record in found] == alone
+    assert [without_times(record) for record in found] == expected
     assert len(keys_in(out)) == 6
 
 
-def test_a_scheduler_that_is_not_there_is_told(
+def test_a_missing_scheduler_is_reported(
     jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphreg.batches.executors.LONGEST_ANSWER", 0.5)
+    monkeypatch.setattr("graphreg.batches.executors.ANSWER_TIMEOUT", 0.5)
     with pytest.raises(InputError, match="dask: no scheduler answers at tcp://127.0.0.1:9"):
         graphreg.batch(jobs, tmp_path / "results.jsonl", dask="tcp://127.0.0.1:9")
     for address in ("nonsense://x:1", "host", "host:8786", "tcp://host", "tcp://:8786", "tcp://host:port"):
@@ -106,44 +108,44 @@ def test_a_scheduler_that_is_not_there_is_told(
             graphreg.batch(jobs, tmp_path / "results.jsonl", dask=address)
 
 
-def test_another_server_at_the_address_is_told(
+def test_a_server_of_another_kind_is_reported(
     jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as Dask's own dashboard, which waits for us to speak first."""
-    monkeypatch.setattr("graphreg.batches.executors.LONGEST_ANSWER", 0.5)
+    """Such as the dashboard of Dask, which waits for the client to send first."""
+    monkeypatch.setattr("graphreg.batches.executors.ANSWER_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(InputError, match="does not speak as a Dask scheduler does"):
+        with pytest.raises(InputError, match="is no Dask scheduler"):
             graphreg.batch(jobs, tmp_path / "results.jsonl", dask=address)
 
 
-def test_a_cluster_without_workers_waits_for_some_and_says_so(
-    jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture,
+def test_a_cluster_without_workers_is_waited_for_with_a_warning(
+    jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("graphreg.batches.executors.ASKED_EVERY", 0.05)
-    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "LOOKED_EVERY", 0.05)
+    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.05)
+    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "POLL_INTERVAL", 0.05)
 
-    def told() -> list[str]:
+    def messages() -> list[str]:
         return [record.getMessage() for record in caplog.records if record.name.startswith("graphreg")]
 
     with dask(0) as cluster:
         address = cluster.scheduler_address
 
-        def come(now: Any) -> None:
-            if len(told()) == 1 and not cluster.worker_spec:
+        def add_worker(now: Any) -> None:
+            if len(messages()) == 1 and not cluster.worker_spec:
                 cluster.scale(1)
 
-        found = graphreg.batch(jobs, tmp_path / "r.jsonl", dask=address, progress=come)
-    assert [timeless(record) for record in found] == alone
-    assert told() == [f"graphreg: no workers at {address}; waiting for some", f"graphreg: 1 worker at {address}"]
+        found = graphreg.batch(jobs, tmp_path / "r.jsonl", dask=address, progress=add_worker)
+    assert [without_times(record) for record in found] == expected
+    assert messages() == [f"graphreg: no workers at {address}; waiting for some", f"graphreg: 1 worker at {address}"]
 
 
-@pytest.mark.parametrize(("version", "problem"), [("0.0.9", "has graphreg 0.0.9, and the batch"), (None, "graphreg")])
-def test_a_worker_with_another_graphreg_or_none_is_told(
+@pytest.mark.parametrize(("version", "problem"), [("0.0.9", "has graphreg 0.0.9, but the batch"), (None, "graphreg")])
+def test_a_worker_with_another_version_of_graphreg_or_none_is_reported(
     jobs: list[dict[str, Any]], tmp_path: Path, version: str | None, problem: str
 ) -> None:
-    def harm() -> None:
+    def break_installation() -> None:
         import sys
 
         from graphreg import _version
@@ -156,39 +158,41 @@ def test_a_worker_with_another_graphreg_or_none_is_told(
     out = tmp_path / "results.jsonl"
     with dask(1) as cluster:
         with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-            client.run(harm)
-        with pytest.raises(ConnectionError, match=f"a worker of .* cannot be used: .*{problem}.* goes on where it was"):
+            client.run(break_installation)
+        with pytest.raises(ConnectionError, match=f"a worker of .* cannot be used: .*{problem}.* again"):
             graphreg.batch(jobs, out, dask=cluster.scheduler_address)
         assert len(cluster.scheduler.workers) == 1
     assert graphreg.batch(jobs, out, workers=1).done == len(jobs)
 
 
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP"])
-def test_a_scheduler_that_is_lost_is_told_and_no_finished_job_is(
-    jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGSTOP"])
+def test_a_lost_scheduler_is_reported_and_no_result_is_lost(
+    jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signal_name: str
 ) -> None:
-    """Killed, or no longer to be heard of."""
-    monkeypatch.setattr("graphreg.batches.executors.ASKED_EVERY", 0.5)
+    """Killed, or stopped so that it does not answer."""
+    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.5)
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
-    place = tmp_path / "scheduler.json"
+    address_file = tmp_path / "scheduler.json"
     with subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--scheduler-file", str(place)], stderr=subprocess.DEVNULL
+        [*command, "--host", "127.0.0.1", "--scheduler-file", str(address_file)], stderr=subprocess.DEVNULL
     ) as scheduler:
         try:
-            while not place.exists():
+            while not address_file.exists():
                 time.sleep(0.05)
-            address = json.loads(place.read_text())["address"]
+            address = json.loads(address_file.read_text())["address"]
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
             with subprocess.Popen([*worker, "--no-dashboard"], stderr=subprocess.DEVNULL) as one:
                 out = tmp_path / "results.jsonl"
 
                 def lose(now: Any) -> None:
                     if now.done == 2 and scheduler.poll() is None:
-                        monkeypatch.setattr("graphreg.batches.executors.LONGEST_ANSWER", 2.0)
-                        scheduler.send_signal(getattr(signal, how))
+                        monkeypatch.setattr("graphreg.batches.executors.ANSWER_TIMEOUT", 2.0)
+                        scheduler.send_signal(getattr(signal, signal_name))
 
                 try:
-                    with pytest.raises(ConnectionError, match=f"the cluster at {address} is lost; started again"):
+                    with pytest.raises(
+                        ConnectionError, match=f"the cluster at {address} is lost; start the same batch again"
+                    ):
                         graphreg.batch(jobs, out, dask=address, progress=lose)
                 finally:
                     one.kill()
@@ -198,7 +202,7 @@ def test_a_scheduler_that_is_lost_is_told_and_no_finished_job_is(
     assert graphreg.batch(jobs, out, workers=1).before >= 2
 
 
-def test_without_dask_the_extra_is_named(
+def test_a_missing_extra_is_reported(
     jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -206,11 +210,11 @@ def test_without_dask_the_extra_is_named(
         graphreg.batch(jobs, tmp_path / "results.jsonl", dask="tcp://127.0.0.1:9")
 
 
-def test_the_only_worker_is_killed_and_the_next_one_does_what_was_meant_for_it(
-    jobs: list[dict[str, Any]], alone: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_tasks_of_the_only_worker_are_done_by_the_next_one_when_it_is_killed(
+    jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphreg.batches.executors.ASKED_EVERY", 0.5)
-    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "LOOKED_EVERY", 0.5)
+    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.5)
+    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "POLL_INTERVAL", 0.5)
     killed: list[int] = []
     with dask(1) as cluster:
 
@@ -221,4 +225,4 @@ def test_the_only_worker_is_killed_and_the_next_one_does_what_was_meant_for_it(
 
         found = graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address, progress=kill)
     assert killed
-    assert [timeless(record) for record in found] == alone
+    assert [without_times(record) for record in found] == expected
