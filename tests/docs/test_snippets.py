@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "frames").mkdir()
     for number, points in enumerate((target, source)):
         graphreg.write(path / "frames" / f"{number}.ply", points)
-    graphreg.write_poses(path / "true_poses.kitti", [np.eye(4), T_target_source()])
+    graphreg.write_poses(path / "ground_truth.kitti", [np.eye(4), T_target_source()])
     graphreg.write_poses(path / "T.txt", T_target_source())
     (path / "graph.g2o").write_text(GRAPH)
     (path / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
