@@ -1,7 +1,7 @@
 """The command lines of README, docs and --help that run until they are stopped, download, or measure for minutes.
 
-A viewer is opened and ended by Ctrl-C. A download comes from a server on this machine. An experiment that ends in
-seconds is run; a longer one is started as it is, and ended by Ctrl-C. Of all experiments the jobs are listed.
+A viewer is closed once its page is fetched. A download comes from a server on this machine. An experiment that ends in
+seconds is run; a longer one is stopped after its first run. Of all experiments the jobs are listed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from typing import Any
 
 import pytest
 from tests.support.commands import Shell
-from tests.support.snippets import BENCH, GET, VIEW, environment, lines_in_text, lines_of_shell
+from tests.support.snippets import BENCH, GET, UNWANTED, VIEW, environment, lines_in_text, lines_of_shell
 from tests.support.strategies import small_scan
 from typer.testing import CliRunner
 
 import graphreg
 from graphreg.bench import EXPERIMENTS, runner
 from graphreg.bench.results_files import Results, write_results
+from graphreg.bench.run_log import RunLog
 from graphreg.cli import app
 from graphreg.datasets import stanford
 from graphreg.datasets.catalogue import DATASETS
@@ -64,25 +65,32 @@ def test_there_are_lines_of_each_kind() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("viser") is None, reason="viser is not installed: pip install 'graphreg[view]'")
 @pytest.mark.parametrize("line", VIEWED)
-def test_a_viewer_shows_a_page_until_ctrl_c(line: str, tmp_path: Path) -> None:
-    words = shlex.split(line)
-    scans = words[2:4]
+def test_a_viewer_shows_a_page_until_ctrl_c(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from graphreg.reports.viewer import Viewer
+
+    def fetch_the_page(viewer: Viewer) -> None:
+        with urllib.request.urlopen(f"http://127.0.0.1:{viewer.port}", timeout=600) as answer:
+            assert b"<html" in answer.read().lower()
+        raise KeyboardInterrupt
+
+    words = shlex.split(line)[1:]
+    scans = words[1:3]
     for name, points in zip(scans, (small_scan("hare")[::2], small_scan("hare")[1::2]), strict=True):
         if name.endswith(".laz"):
             pytest.importorskip("laspy")
         graphreg.write(tmp_path / name, points)
+    monkeypatch.setattr(Viewer, "run", fetch_the_page)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    for name in UNWANTED:
+        monkeypatch.delenv(name, raising=False)
     # Whichever port is named, another program may have it.
-    with started([*words, "--port", "0"], tmp_path) as running:
-        try:
-            assert running.stdout is not None
-            said = running.stdout.readline()
-            with urllib.request.urlopen(said.split()[1], timeout=600) as answer:
-                assert b"<html" in answer.read().lower()
-        finally:
-            running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=600)
-    assert running.returncode == 0, out + err
-    assert err == ""
+    done = Shell(monkeypatch, capsys)(*words, "--port", "0")
+    assert done.status == 0, done.err + done.out
+    assert "open http://127.0.0.1:" in done.out
+    assert done.err == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(scans)
 
 
@@ -162,9 +170,29 @@ def test_quick_experiments_and_their_page(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", LONG)
-def test_a_long_experiment_starts_and_ctrl_c_keeps_finished_runs(line: str, tmp_path: Path) -> None:
-    with started(shlex.split(line), tmp_path) as running:
+@pytest.mark.usefixtures("small_demo")
+@pytest.mark.parametrize("line", LONG[1:])
+def test_a_long_experiment_starts_and_keeps_finished_runs(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add = RunLog.add
+
+    def add_and_stop(log: RunLog, job: Any, rows: Any) -> None:
+        add(log, job, rows)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunLog, "add", add_and_stop)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRAPHREG_DATA", raising=False)
+    done = Shell(monkeypatch, capsys)(*shlex.split(line)[1:])
+    assert done.status == 130, done.err + done.out
+    assert "stopped; the same command without --fresh goes on where it was" in done.err
+    assert runs_in(tmp_path / "results") == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
+    with started(shlex.split(LONG[0]), tmp_path) as running:
         while running.poll() is None and not runs_in(tmp_path / "results"):
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)
