@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds the site: what the code knows goes into the pages, formulas are made."""
+"""Hooks of mkdocs: parts made from the code are inserted into the pages, formulas are converted."""
 
 from __future__ import annotations
 

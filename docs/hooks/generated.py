@@ -1,50 +1,50 @@
-"""The parts of pages that the code itself knows: settings, commands, file formats, methods."""
+"""Parts of pages that are made from the code: settings, commands, file formats, methods."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
 import typer
 
-from docstrings import cell, rows
 from graphreg.cli import app
 from graphreg.files import formats
 from graphreg.registration import METHODS, methods
 
 
 def settings_of_every_method() -> str:
-    """A section for each method: every setting, its default and what its docstring says."""
+    """A section for each method: every setting, its default and its description."""
     return "\n\n".join(_settings_of(name) for name in METHODS)
 
 
 def undocumented() -> list[str]:
-    """Settings of which no docstring tells."""
+    """Settings that no docstring describes."""
     return [
-        f"{method}: {field.name}"
-        for method, held in METHODS.items()
-        for field in fields(held.settings)
-        if field.name not in {name for names, _ in _described(type(held.settings)) for name in names}
+        f"{name}: {field.name}"
+        for name, method in METHODS.items()
+        for field in fields(method.settings)
+        if field.name not in {described for names, _ in _described(type(method.settings)) for described in names}
     ]
 
 
 def list_of_methods() -> str:
-    lines = ["| method | in a line |", "|---|---|"]
-    return "\n".join(lines + [f"| [`{name}`](#{name}) | {cell(line)} |" for name, line in methods().items()])
+    lines = ["| method | summary |", "|---|---|"]
+    return "\n".join(lines + [f"| [`{name}`](#{name}) | {_cell(line)} |" for name, line in methods().items()])
 
 
 def list_of_formats() -> str:
     lines = ["| suffix | what | read | written | needs |", "|---|---|---|---|---|"]
-    for suffix, held in formats().items():
-        extra = f"`pip install 'graphreg[{held.extra}]'`" if held.extra else ""
-        reads, writes = ("yes" if able else "no" for able in (held.reads, held.writes))
-        lines.append(f"| `{suffix}` | {held.description} | {reads} | {writes} | {extra} |")
+    for suffix, entry in formats().items():
+        extra = f"`pip install 'graphreg[{entry.extra}]'`" if entry.extra else ""
+        reads, writes = ("yes" if able else "no" for able in (entry.reads, entry.writes))
+        lines.append(f"| `{suffix}` | {entry.description} | {reads} | {writes} | {extra} |")
     return "\n".join(lines)
 
 
 def every_command() -> str:
-    """A section for each command: how it is called, what it does, examples, arguments and options."""
+    """A section for each command: usage, description, examples, arguments and options."""
     return "\n\n".join(_section(words, command) for words, command in commands())
 
 
@@ -76,24 +76,35 @@ def _section(words: str, command: Any) -> str:
         parts.append("```bash\n" + "\n".join(examples) + "\n```")
     shown = [record for parameter in command.params if (record := parameter.get_help_record(context))]
     if shown:
-        lines = ["| argument or option | what it is |", "|---|---|"]
-        parts.append("\n".join(lines + [f"| `{name}` | {cell(said)} |" for name, said in shown]))
+        lines = ["| argument or option | meaning |", "|---|---|"]
+        parts.append("\n".join(lines + [f"| `{name}` | {_cell(said)} |" for name, said in shown]))
     return "\n\n".join(parts)
 
 
 def _settings_of(name: str) -> str:
     method = METHODS[name]
     lines = [f"## {name}", method.summary[0].upper() + method.summary[1:] + ".", ""]
-    lines += ["| setting | default | what it is |", "|---|---|---|"]
-    for names, said in _described(type(method.settings)):
+    lines += ["| setting | default | meaning |", "|---|---|---|"]
+    for names, meaning in _described(type(method.settings)):
         defaults = ", ".join(f"`{_shown(getattr(method.settings, one))}`" for one in names)
-        lines.append(f"| {', '.join(f'`{one}`' for one in names)} | {defaults} | {cell(said)} |")
+        lines.append(f"| {', '.join(f'`{one}`' for one in names)} | {defaults} | {_cell(meaning)} |")
     return "\n".join(lines)
 
 
-def _described(kind: type) -> list[tuple[tuple[str, ...], str]]:
-    """The rows of its docstring, and of what it inherits from."""
-    return [row for one in kind.__mro__ if one is not object for row in rows(one.__doc__ or "")]
+def _described(kind: type) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Names and descriptions of the attributes of a settings class, and of those that it inherits from."""
+    import griffe
+
+    kinds = (griffe.DocstringSectionKind.attributes, griffe.DocstringSectionKind.parameters)
+    for one in kind.__mro__[:-1]:
+        for section in griffe.Docstring(inspect.cleandoc(one.__doc__ or "")).parse("numpy"):
+            for part in section.value if section.kind in kinds else ():
+                yield tuple(part.name.split(", ")), " ".join(part.description.split())
+
+
+def _cell(text: str) -> str:
+    """Text for a cell of a Markdown table."""
+    return text.replace("|", "\\|")
 
 
 def _shown(value: Any) -> str:
