@@ -54,9 +54,16 @@ def test_the_check_of_a_change_is_complete() -> None:
         assert command.removesuffix(" .") in script, command
 
 
-def test_the_map_is_complete() -> None:
+def test_the_map_has_every_package_in_the_order_of_the_layers() -> None:
     package = Path(graphreg.__file__).parent
-    modules = {path.name for path in package.glob("*.py") if not path.name.startswith("_")}
-    packages = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
-    assert list(column("Architecture", 1)).count("cli/") == 1
-    assert set(column("Architecture", 1)) == modules | packages
+    modules = {path.stem for path in package.glob("*.py") if not path.stem.startswith("_")}
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    entries = [name.removesuffix("/").removesuffix(".py") for name in column("Architecture", 1)]
+    assert set(entries) == modules | packages
+    layers = text_of("pyproject.toml").split("\nlayers = [\n")[1].split("\n]\n")[0]
+    assert entries == re.findall(r"\w+", layers)
+
+
+def test_every_benchmark_is_listed() -> None:
+    scripts = set(re.findall(r"`python (benchmarks/\w+\.py)`", text_of("CONTRIBUTING.md")))
+    assert scripts == {path.relative_to(ROOT).as_posix() for path in ROOT.glob("benchmarks/*.py")}

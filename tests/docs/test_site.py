@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from docs.hooks.generated import commands, every_command, examples_of, settings_of_every_method, undocumented
 
 import graphreg
-from generated import commands, every_command, examples_of, settings_of_every_method, undocumented
 
 ROOT = Path(__file__).parents[2]
 
