@@ -36,7 +36,7 @@ def test_sums_agree_with_their_twin(one: np.ndarray, other: np.ndarray, width: f
     forces_there, weights_there, forces_off, weights_off = twins.pair_forces(
         wide[0], wide[1], *none, wide[2], True, float(np.float32(width))
     )
-    # Beside the rounding that the twin counts, pairs with an exponent below -20 may be missing.
+    # In addition to the rounding that the twin bounds, pairs with an exponent below -20 may be skipped.
     lost = np.exp(-20) * wide[2].sum()
     assert (np.abs(weights - weights_there) <= weights_off + lost).all()
     assert (np.abs(forces - forces_there) <= forces_off + lost * 4).all()

@@ -33,11 +33,11 @@ def test_histograms_agree_with_their_twin(points: np.ndarray, seed: int, reach: 
 @given(clouds, seeds)
 def test_rigid_transforms_do_not_change_fpfh(points: np.ndarray, seed: int) -> None:
     """Except for angles at the edge of a bin, which rounding can move into the next one."""
-    motion = random_transform(seed, np.ptp(points, axis=0).max())
+    transformation = random_transform(seed, np.ptp(points, axis=0).max())
     normals = unit_normals(len(points), seed)
     radius = 0.3 * np.ptp(points, axis=0).max()
     here = graphreg.fpfh(points, radius, normals=normals)
-    there = graphreg.fpfh(transform(motion, points), radius, normals=normals @ motion[:3, :3].T)
+    there = graphreg.fpfh(transform(transformation, points), radius, normals=normals @ transformation[:3, :3].T)
     assert np.isclose(here, there, atol=1e-6).all(axis=1).mean() > 0.95
 
 

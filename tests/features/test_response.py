@@ -25,8 +25,8 @@ def test_intensity_agrees_with_its_twin(points: Floats, k: int) -> None:
 
 
 def test_the_response_is_zero_on_a_plane_and_largest_at_an_outlier() -> None:
-    side = np.arange(20.0)
-    plane = np.stack([*np.meshgrid(side, side), np.zeros((20, 20))], -1).reshape(-1, 3)
+    axis = np.arange(20.0)
+    plane = np.stack([*np.meshgrid(axis, axis), np.zeros((20, 20))], -1).reshape(-1, 3)
     response = graphreg.intensity(np.vstack([plane, [[9.5, 9.5, 6.0]]]))
     inner = ((plane > 2) & (plane < 17))[:, :2].all(axis=1)
     assert response[:-1][inner].max() < 1e-25

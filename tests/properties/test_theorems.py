@@ -20,14 +20,14 @@ Floats = NDArray[np.float64]
 K = 10
 
 
-def moved(motion: Floats, points: Floats) -> Floats:
-    result: Floats = points @ motion[:3, :3].T + motion[:3, 3]
+def moved(transformation: Floats, points: Floats) -> Floats:
+    result: Floats = points @ transformation[:3, :3].T + transformation[:3, 3]
     return result
 
 
-def rounding_after(motion: Floats, points: Floats) -> float:
+def rounding_after(transformation: Floats, points: Floats) -> float:
     """The largest error of a coordinate: three products, three sums, a rotation that is orthogonal to rounding."""
-    largest = np.abs(points).max() + np.abs(motion[:3, 3]).max()
+    largest = np.abs(points).max() + np.abs(transformation[:3, 3]).max()
     return float(8 * np.finfo(float).eps * largest)
 
 
@@ -39,20 +39,20 @@ def neighbourhoods(points: Floats, rounding: float) -> tuple[NDArray[np.int64], 
     return index[:, :K], distance[:, K - 1], safe
 
 
-def assert_theorem_1(points: Floats, motion: Floats) -> None:
-    rounding = rounding_after(motion, points)
+def assert_theorem_1(points: Floats, transformation: Floats) -> None:
+    rounding = rounding_after(transformation, points)
     _, _, safe = neighbourhoods(points, rounding)
     assert safe.mean() > 0.9
     before = np.sqrt(graphreg.intensity(points))
-    after = np.sqrt(graphreg.intensity(moved(motion, points)))
+    after = np.sqrt(graphreg.intensity(moved(transformation, points)))
     # |x_i - mean| is a length. Its error: that of an offset, 2 sqrt(3) roundings, and as much through each of the K
     # weights, which change by at most 8 / tau per unit of distance, over a degree of at least (K - 1) exp(-2).
     tolerance = 2 * np.sqrt(3) * rounding * (1 + 2 * 8 * K / ((K - 1) * np.exp(-2)))
     assert (np.abs(after - before)[safe] <= tolerance).all()
 
 
-def assert_theorem_2(points: Floats, motion: Floats) -> None:
-    rounding = rounding_after(motion, points)
+def assert_theorem_2(points: Floats, transformation: Floats) -> None:
+    rounding = rounding_after(transformation, points)
     index, tau, safe = neighbourhoods(points, rounding)
     _, _, shares = fit_planes(points, index)
     gap = np.minimum(shares[:, 1] - shares[:, 0], shares[:, 2] - shares[:, 0])
@@ -60,7 +60,7 @@ def assert_theorem_2(points: Floats, motion: Floats) -> None:
     determined = safe & (gap > 0.01)
     usable = determined & determined[index].all(axis=1)
     assert usable.mean() > 0.1
-    before, after = graphreg.invariants(points), graphreg.invariants(moved(motion, points))
+    before, after = graphreg.invariants(points), graphreg.invariants(moved(transformation, points))
     # Offsets are off by 2 sqrt(3) roundings of at most tau, the covariance relative to its trace by twice K times that,
     # and the normal by that over the gap. V_g sums K differences of two normals (at most 2 in square), each off by
     # twice as much, and weights off by 8 offsets each.
@@ -81,21 +81,21 @@ def _relative_scatter(points: Floats, index: NDArray[np.int64], tau: Floats) -> 
 
 
 @given(clouds, transforms)
-def test_theorem_1(points: Floats, motion: Floats) -> None:
-    assert_theorem_1(points, motion)
+def test_theorem_1(points: Floats, transformation: Floats) -> None:
+    assert_theorem_1(points, transformation)
 
 
 @given(clouds, transforms)
-def test_theorem_2(points: Floats, motion: Floats) -> None:
-    assert_theorem_2(points, motion)
+def test_theorem_2(points: Floats, transformation: Floats) -> None:
+    assert_theorem_2(points, transformation)
 
 
 def test_far_from_the_origin_where_float32_would_fail() -> None:
     points = random_cloud("surface", 2000, 7)
-    motion = random_transform(11, 1e7)
-    far = moved(motion, points)
-    assert_theorem_1(points, motion)
-    assert_theorem_2(points, motion)
+    transformation = random_transform(11, 1e7)
+    far = moved(transformation, points)
+    assert_theorem_1(points, transformation)
+    assert_theorem_2(points, transformation)
     before = graphreg.intensity(points)
     assert np.median(np.abs(graphreg.intensity(far) / before - 1)) < 1e-4
     in_float32 = graphreg.intensity(far.astype(np.float32))

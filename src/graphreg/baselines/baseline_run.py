@@ -133,7 +133,7 @@ class BaselineRun:
             transformation=self._in_input_frame(self.estimate),
             history=tuple(self._history),
             timings={
-                "thin": self._preprocessed - self._began,
+                "preprocess": self._preprocessed - self._began,
                 "describe": self._described - self._preprocessed,
                 "register": ended - self._described,
             },

@@ -236,7 +236,11 @@ def register_published(
     return Outcome(
         transformation=T_target_units @ moved @ T_units_source,
         history=tuple(history),
-        timings={"clean": preprocessed - began, "describe": described - preprocessed, "register": ended - described},
+        timings={
+            "preprocess": preprocessed - began,
+            "describe": described - preprocessed,
+            "register": ended - described,
+        },
         voxel=clouds.voxel,
         source=clouds.source,
         target=clouds.target,
