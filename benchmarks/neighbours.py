@@ -1,10 +1,10 @@
-"""The neighbour graph and what is computed on it, beside other libraries, in one run.
+"""The neighbour graph and the features computed on it, beside other libraries.
 
     pip install '.[peers]'
     python benchmarks/neighbours.py --out docs/results
 
-Two threads for everybody, rounds interleaved, medians. The clouds are frames of a drive down a street, laid together in
-one frame: as a scanner delivers them, and shuffled (as a file may hold them).
+Two threads each, rounds interleaved, medians. The clouds are frames of a synthetic street in the world's frame, in the
+order of the scanner and shuffled.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ DESCRIPTIONS: dict[str, Callable[[Points], Any]] = {"graphreg": describe, "open3
 
 
 def street(count: int) -> Points:
-    """Frames of a drive, 1 m apart, in the frame of the world."""
+    """Return frames of a synthetic street, 1 m apart, in the world's frame."""
     frames = []
     total = 0
     for scan in synthetic.sequence("street", -(-count // 90_000), 1.0):
@@ -96,12 +96,13 @@ def street(count: int) -> Points:
             break
     whole = np.vstack(frames)
     if len(whole) < count:
-        raise RuntimeError(f"the drive holds {len(whole)} points, not {count}")
-    # Every n-th point of the first frames rather than a piece of them.
+        raise RuntimeError(f"the sequence has {len(whole)} points, not {count}")
+    # Every n-th point of all frames rather than all points of some.
     return np.ascontiguousarray(whole[np.linspace(0, len(whole) - 1, count).astype(np.int64)])
 
 
 def medians(methods: dict[str, Callable[[Points], Any]], points: Points, rounds: int) -> dict[str, float]:
+    """Return the median time of each method, rounds interleaved."""
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(rounds):
         for name, run in methods.items():
@@ -111,13 +112,14 @@ def medians(methods: dict[str, Callable[[Points], Any]], points: Points, rounds:
     return {name: float(np.median(times)) for name, times in seconds.items()}
 
 
-def peak_bytes_a_point(task: str, name: str, path: Path) -> float:
-    """How far the resident memory of a fresh process rises above what it had with the points loaded."""
+def peak_bytes_per_point(task: str, name: str, path: Path) -> float:
+    """Return by how much the resident memory of a new process rises above that with the points loaded."""
     arguments = [sys.executable, __file__, "--memory-of", f"{task}:{name}", "--points", str(path)]
     return round(float(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout))
 
 
 def report_memory(what: str, path: Path) -> None:
+    """Print the peak memory of a method in bytes per point; run in a process of its own."""
     task, name = what.split(":")
     run = (GRAPHS if task == "graph" else DESCRIPTIONS)[name]
     points = np.load(path)
@@ -142,11 +144,11 @@ def main() -> None:
     rng = np.random.default_rng(0)
     whole = street(max(args.sizes))
     args.out.mkdir(parents=True, exist_ok=True)
-    held = args.out / "points.npy"
+    points_path = args.out / "points.npy"
     for size in args.sizes:
         scanned = np.ascontiguousarray(whole[np.linspace(0, len(whole) - 1, size).astype(np.int64)])
-        np.save(held, scanned)
-        # Less than a process has held before it began would not be seen.
+        np.save(points_path, scanned)
+        # A peak below what a process has used before would not be noticed.
         for order, points in (("scanned", scanned), ("shuffled", scanned[rng.permutation(size)])):
             measurable = order == "scanned" and size >= 1_000_000
             rounds = 15 if size <= 100_000 else 5 if size <= 1_000_000 else 3
@@ -160,13 +162,13 @@ def main() -> None:
                         "order": order,
                         "library": name,
                         "seconds": seconds,
-                        "to fastest other": seconds / best,
-                        "ns a point and doubling": 1e9 * seconds / (size * np.log2(size)),
-                        "peak bytes a point": peak_bytes_a_point(task, name, held) if measurable else "",
+                        "time / fastest other": seconds / best,
+                        "ns / (n log2 n)": 1e9 * seconds / (size * np.log2(size)),
+                        "peak bytes per point": peak_bytes_per_point(task, name, points_path) if measurable else "",
                     }
                     rows.append(row)
                     print(*row.values(), sep="\t", flush=True)
-    held.unlink()
+    points_path.unlink()
     peers = versions_of_modules("open3d", "pykdtree", "small_gicp")
     provenance = measured_now(script_command(), (*FEATURES, *SYNTHETIC_SCANS), peers)
     results = Results("The neighbour graph beside other libraries", provenance, summary(rows), rows)
@@ -175,16 +177,16 @@ def main() -> None:
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"graph: tree and the {K} nearest neighbours of every point. describe: voxels of {VOXEL} m, then the graph, "
-        "response intensity, normals, curvature and V_g (ours); voxels and normals alone (Open3D)",
-        f"{THREADS} threads each, rounds interleaved, medians; figures under 1 in `to fastest other` are in our favour",
+        f"graph: k-d tree and {K} nearest neighbours of every point; describe: downsampling to {VOXEL} m, then graph, "
+        "response intensity, normals, curvature and V_g (graphreg); downsampling and normals alone (Open3D)",
+        f"{THREADS} threads each, rounds interleaved, medians; time / fastest other: below 1, graphreg is faster",
     ]
     for task in ("graph", "describe"):
         mine = [
             row for row in rows if row["task"] == task and row["library"] == "graphreg" and row["points"] >= 100_000
         ]
-        shares = ", ".join(f"{row['to fastest other']:.2f} ({row['points']:,}, {row['order']})" for row in mine)
-        lines.append(f"{task}: our time over that of the fastest other library: {shares}")
+        shares = ", ".join(f"{row['time / fastest other']:.2f} ({row['points']:,}, {row['order']})" for row in mine)
+        lines.append(f"{task}: time of graphreg over that of the fastest other library: {shares}")
     return lines
 
 

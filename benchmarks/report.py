@@ -1,4 +1,4 @@
-"""How long a report takes beyond the registration itself, and how large it is.
+"""Time to write a report, beside that of the registration, and its size.
 
 python benchmarks/report.py --out docs/results
 """
@@ -49,15 +49,15 @@ def main() -> None:
             rows.append(
                 {
                     "points of each scan": size,
-                    "register s": registering,
-                    "report s": reporting,
-                    "report MB": page.stat().st_size / 1e6,
-                    "picture s": drawing,
-                    "picture MB": picture.stat().st_size / 1e6,
+                    "registration (s)": registering,
+                    "report (s)": reporting,
+                    "report (MB)": page.stat().st_size / 1e6,
+                    "picture (s)": drawing,
+                    "picture (MB)": picture.stat().st_size / 1e6,
                 }
             )
-    note = ["medians; report and picture come on top of the registration"]
-    results = Results("Reports", measured_now(script_command(), (*ENGINE, "reports")), note, rows)
+    summary = [f"medians of {args.rounds}; report and picture are written after the registration"]
+    results = Results("Reports", measured_now(script_command(), (*ENGINE, "reports")), summary, rows)
     print(write_results(args.out, "report", results).read_text(encoding="utf-8"))
 
 

@@ -3,8 +3,8 @@
     pip install '.[peers]'
     python benchmarks/scaling.py --out docs/results
 
-Two scans of one wavy ground, a little apart. Every run is a process of its own, and methods take turns. Ours is told
-nothing; the others are told a voxel size, and start from the same pose, which is near.
+Two overlapping scans of a wavy ground. Every run is a process of its own, and methods alternate. Ours gets the points
+alone; the others get a voxel size, and start from the same initial pose near the true one.
 """
 
 from __future__ import annotations
@@ -34,21 +34,31 @@ from graphreg.provenance import measured_now, script_command
 
 SIZES = (10_000, 100_000, 1_000_000, 2_000_000, 5_000_000)
 ROUNDS = 3
-# The ground is a unit wide; the source lies on it a fifth further on than the target.
+# The ground is a unit wide; the source begins a fifth of that farther along x than the target.
 VOXEL = 0.01
 APART = 0.2
 NOISE = 2e-4
-# The source is turned about its middle by so many degrees, and shifted, before it is registered: by no more than the
-# few voxels that the others look around.
+# Initial pose of the source: rotated about its centre and translated, by less than the few voxels within which the
+# others search for correspondences.
 DEGREES = 2.0
-TURN = rotation_from_vector(np.radians(DEGREES) * np.array([1.0, -2.0, 2.0]) / 3)
-MIDDLE = np.array([0.5 + APART, 0.5, 0.0])
-START = pose(TURN, MIDDLE - TURN @ MIDDLE + [0.005, -0.005, 0.005])
+ROTATION = rotation_from_vector(np.radians(DEGREES) * np.array([1.0, -2.0, 2.0]) / 3)
+CENTRE = np.array([0.5 + APART, 0.5, 0.0])
+START = pose(ROTATION, CENTRE - ROTATION @ CENTRE + [0.005, -0.005, 0.005])
 OURS = "graphreg"
 
 
 def ground(count: int, begins: float, seed: int) -> Floats:
-    """Points as a scanner delivers them, row by row, on waves that repeat nowhere."""
+    """Return points of a wavy ground that is not periodic, row by row, as a scanner delivers them.
+
+    Parameters
+    ----------
+    count : int
+        Approximate number of points.
+    begins : float
+        Smallest x.
+    seed : int
+        Seed of positions and noise; the ground is always the same.
+    """
     rng = np.random.default_rng(seed)
     side = int(np.sqrt(count))
     rows, columns = np.divmod(np.arange(side * side), side)
@@ -63,6 +73,7 @@ def ground(count: int, begins: float, seed: int) -> Floats:
 
 
 def method_of(name: str) -> Callable[[Floats, Floats], Any]:
+    """Return a function that estimates T_target_source."""
     if name == OURS:
         return lambda source, target: register(source, target).transformation
     run = LOCAL[name].run
@@ -70,11 +81,11 @@ def method_of(name: str) -> Callable[[Floats, Floats], Any]:
 
 
 def run_once(name: str, folder: Path) -> None:
-    """In a process of its own: print seconds, bytes beyond what it held with the points loaded, and the error."""
+    """Print seconds, peak memory beyond that of the points, and the rotation error; run in a process of its own."""
     method = method_of(name)
     source, target = (np.load(folder / f"{end}.npy") for end in ("source", "target"))
     step = max(1, len(source) // 5000)
-    method(source[::step], target[::step])  # libraries load what they need in their first call
+    method(source[::step], target[::step])  # libraries are loaded in the first call
     before = resident_bytes("VmRSS")
     began = time.perf_counter()
     found = method(source, target)
@@ -104,8 +115,8 @@ def main() -> None:
                 for name in names:
                     command = [sys.executable, __file__, "--run", name, folder]
                     # Libraries print as well; the last line is ours.
-                    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-                    runs[name].append(json.loads(said.splitlines()[-1]))
+                    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+                    runs[name].append(json.loads(printed.splitlines()[-1]))
         for name in names:
             seconds, peak, degrees = (
                 float(np.median([run[what] for run in runs[name]])) for what in ("seconds", "peak", "degrees")
@@ -115,10 +126,10 @@ def main() -> None:
                 "points": size,
                 "method": name,
                 "seconds": seconds,
-                "a doubling": growth(smaller["points"], smaller["seconds"], size, seconds) if smaller else "",
+                "growth per doubling": growth(smaller["points"], smaller["seconds"], size, seconds) if smaller else "",
                 "peak MB": peak / 1e6,
-                "bytes a point": peak / (2 * size),
-                "degrees": degrees,
+                "bytes per point": peak / (2 * size),
+                "rotation error (deg)": degrees,
             }
             rows.append(row)
             print(*row.values(), sep="\t", flush=True)
@@ -129,19 +140,19 @@ def main() -> None:
 
 
 def growth(fewer: int, before: float, more: int, after: float) -> float:
-    """How many times as long it takes for twice the points."""
+    """Return the factor of the time for twice the points."""
     return float((after / before) ** (1 / np.log2(more / fewer)))
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
-        "the whole call, all cores, each run in a process of its own, in turns, medians; points: of each cloud; a "
-        "doubling: times as long for twice the points, since the size before; peak: memory beyond that of the points; "
-        "degrees: error of the rotation",
-        f"ours samples {EngineSettings().points:,} points of each cloud at random, and so takes little longer for "
-        "more; the others look at all of them",
-        f"ours from any pose, without a voxel size; the others from {DEGREES:g} degrees off, with voxels "
-        f"of {VOXEL:g} of the size, and neighbours within 3 (icp) or 5 (gicp) of them",
+        "the whole call, all cores, each run in a process of its own, interleaved, medians; points: of each cloud; "
+        "growth per doubling: factor of the time for twice the points, since the size before; peak: memory beyond that "
+        "of the points",
+        f"graphreg samples {EngineSettings().points:,} points of each cloud at random, so that its time hardly grows; "
+        "the others use all points",
+        f"graphreg from any initial pose, without a voxel size; the others from {DEGREES:g} degrees off the true pose, "
+        f"with voxels of {VOXEL:g} of the size, and correspondences within 3 (icp) or 5 (gicp) voxels",
         *describe_peers(LOCAL, {row["method"] for row in rows}),
     ]
     most = max(row["points"] for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,14 @@ def test_without_the_sources_the_compiled_module_counts(tmp_path: Path, monkeypa
         assert len(fingerprint("native")) == provenance.HEX_DIGITS
     finally:
         provenance._part_hash.cache_clear()
+
+
+def test_a_busy_machine_is_mentioned() -> None:
+    now = measured_now("graphreg bench x84", ("features",))
+    for load, busy in ((None, False), (1.9, False), (4.1, True)):
+        there = replace(now, machine={"cores": 2, "load average": load})
+        assert there.was_busy == busy
+        assert ("the machine was busy, which inflates times" in there.sentence()) == busy
 
 
 def test_a_measurement_is_current_until_its_code_changes() -> None:

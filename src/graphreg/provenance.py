@@ -89,8 +89,15 @@ class Provenance:
         """All fields in one line, for the end of a page."""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         machine = ", ".join(f"{name} {value}" for name, value in self.machine.items() if value is not None)
+        busy = "; the machine was busy, which inflates times" if self.was_busy else ""
         code = f"{self.fingerprint} ({', '.join(self.parts)})" if self.fingerprint else "unknown"
-        return f"Measured {self.date} by `{self.command}` with {versions}; {machine}; code fingerprint {code}."
+        return f"Measured {self.date} by `{self.command}` with {versions}; {machine}{busy}; code fingerprint {code}."
+
+    @property
+    def was_busy(self) -> bool:
+        """Whether more processes than twice the number of cores competed for the machine."""
+        load, cores = self.machine.get("load average"), self.machine.get("cores")
+        return load is not None and cores is not None and load > 2 * cores
 
 
 def measured_now(command: str, parts: Sequence[str], peers: Mapping[str, str] | None = None) -> Provenance:
