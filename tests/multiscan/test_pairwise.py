@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from graphreg.multiscan.pairwise import (
     PairwiseRegistration,
     centroid,
     edge_from_result,
-    retry_on_subsampled_clouds,
 )
 from graphreg.poses import adjoint, inverse, pose
 from graphreg.registration import Result
@@ -89,27 +86,6 @@ def test_an_error_in_a_callback_stops_the_registration() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         PairwiseRegistration(scans(), NAMES, progress=stop).register([(1, 0)])
-
-
-def test_only_pairs_with_a_scan_that_subsampling_changes_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One scan has most of its points in a small part of the volume."""
-    rng = np.random.default_rng(0)
-    sphere = rng.normal(size=(3000, 3))
-    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
-    dense = np.concatenate([sphere, sphere[0] + 1e-3 * rng.normal(size=(6000, 3))])
-    clouds = [graphreg.prepare(cloud) for cloud in (sphere, -sphere, dense)]
-    registration = PairwiseRegistration(clouds, NAMES)
-    retried: list[Any] = []
-
-    def register(pairs: Sequence[Any], subsampled: Sequence[PreprocessedCloud]) -> None:
-        retried.append((pairs, [len(cloud) for cloud in subsampled]))
-
-    monkeypatch.setattr(registration, "register", register)
-    retry_on_subsampled_clouds(registration, [(1, 0), (2, 0), (2, 1)])
-    ((pairs, sizes),) = retried
-    assert pairs == [(2, 0), (2, 1)]
-    assert min(sizes[:2]) > 0.9 * 3000
-    assert sizes[2] < 0.9 * 9000
 
 
 def test_information_is_about_the_centroid_of_the_target() -> None:

@@ -1,8 +1,7 @@
 """multiway(): register many scans, in any order and pose, into one frame. The stages on one page.
 
 describe  preprocess each scan once; similarity of each two scans (VLAD retrieval)
-register  the most similar pairs, each with its verdict. Where they leave scans unconnected, first a retry on uniformly
-          subsampled clouds, then the next most similar pairs
+register  the most similar pairs, each with its verdict; where they leave scans unconnected, the next most similar ones
 optimise  the pose graph of the successful pairs, robustly: edges that contradict the others are rejected
 close     loop closure: register pairs that overlap in these poses and have no edge yet; then optimise again
 refine    multiview refinement of all poses together on the surfaces of all scans
@@ -24,7 +23,7 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.multiscan.multiview_refinement import refine_multiview
 from graphreg.multiscan.multiway_result import Edge, Multiway
-from graphreg.multiscan.pairwise import PairwiseRegistration, Progress, centroid, retry_on_subsampled_clouds
+from graphreg.multiscan.pairwise import PairwiseRegistration, Progress, centroid
 from graphreg.multiscan.pose_graph import (
     Groups,
     alternative_support,
@@ -165,8 +164,6 @@ def _register_similar_pairs(
 ) -> None:
     """Register the most similar pairs, and more between the groups that these leave unconnected."""
     registration.register(most_similar_pairs(similarity))
-    if pairs := pairs_between_groups(similarity, registration.groups):
-        retry_on_subsampled_clouds(registration, pairs)
     for _ in range(parameters.max_rounds):
         pairs = pairs_between_groups(similarity, registration.groups, registration.edges)
         if not pairs:

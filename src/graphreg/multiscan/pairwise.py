@@ -31,12 +31,6 @@ class PairwiseParameters:
     covariance_inflation: float = 8.0
     # Standard deviation that is added to every edge, as a share of the fine voxel size. Chosen.
     covariance_floor: float = 0.02
-    # Retry on uniformly subsampled clouds: the voxel size is this quantile over all scans of the size in which a scan
-    # has about a point for each voxel, divided by this factor. Chosen.
-    subsampling_quantile: float = 0.75
-    subsampling_factor: float = 4.0
-    # A pair is retried if this drops more than this share of the points of one of its scans. Chosen.
-    min_dropped: float = 0.1
 
 
 PAIRWISE = PairwiseParameters()
@@ -74,23 +68,19 @@ class PairwiseRegistration:
         """Scans that successful pairs connect, the largest group first."""
         return connected_groups([pair for pair, edge in self.edges.items() if edge.success], len(self.scans))
 
-    def register(
-        self, pairs: Sequence[Pair], clouds: Sequence[PreprocessedCloud] | None = None, poses: Floats | None = None
-    ) -> None:
+    def register(self, pairs: Sequence[Pair], poses: Floats | None = None) -> None:
         """Register pairs and add their edges.
 
         Parameters
         ----------
         pairs : sequence of (int, int)
             Numbers of source and target.
-        clouds : sequence of PreprocessedCloud, optional
-            Registered in place of the scans, in the same frames.
         poses : (N, 4, 4) ndarray, optional
             Refine each pair from these poses; by default it is registered from any pose.
         """
         total = self._done + len(pairs)
         with ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(self._edge, pair, clouds or self.scans, poses) for pair in pairs]
+            futures = [pool.submit(self._edge, pair, poses) for pair in pairs]
             try:
                 for pair, future in zip(pairs, futures, strict=True):
                     edge = future.result()
@@ -103,12 +93,13 @@ class PairwiseRegistration:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _edge(self, pair: Pair, clouds: Sequence[PreprocessedCloud], poses: Floats | None) -> Edge:
+    def _edge(self, pair: Pair, poses: Floats | None) -> Edge:
         source, target = pair
         init = None if poses is None else inverse(poses[target]) @ poses[source]
         try:
             # Pairs run in parallel, so each has one thread.
-            result = register(clouds[source], clouds[target], voxel=self.voxel, init=init, seed=self.seed, threads=1)
+            x, y = self.scans[source], self.scans[target]
+            result = register(x, y, voxel=self.voxel, init=init, seed=self.seed, threads=1)
         except InputError as problem:
             reason = str(problem)
             for role, name in (("source:", self.names[source]), ("target:", self.names[target])):
@@ -116,33 +107,6 @@ class PairwiseRegistration:
             nowhere, centre = np.full((4, 4), np.nan), centroid(self.scans[target])
             return Edge(source, target, nowhere, False, 0.0, 0.0, None, centre, False, reason)
         return edge_from_result(pair, result, self.scans[target])
-
-
-def retry_on_subsampled_clouds(
-    registration: PairwiseRegistration, pairs: Sequence[Pair], parameters: PairwiseParameters = PAIRWISE
-) -> None:
-    """Retry pairs on uniformly subsampled clouds.
-
-    Where the scanner stood close to an object, most points of a scan are on that object, and voxels that suit it are
-    too small for everything else. Here each scan is reduced to one point for each voxel of a size that suits all of
-    them. Several scans may have such an object, so the size is an upper quantile over the scans.
-
-    `register` has a retry of its own for clouds of uneven density, by the coarse voxel size of the pair. This one is
-    for pairs that fail after it.
-
-    Parameters
-    ----------
-    registration : PairwiseRegistration
-    pairs : sequence of (int, int)
-        Those that contain a scan whose number of points changes are registered again.
-    parameters : PairwiseParameters, default PAIRWISE
-    """
-    scans = registration.scans
-    sizes = [scan.voxel_sizes.finest for scan in scans]
-    voxel = float(np.quantile(sizes, parameters.subsampling_quantile, method="higher")) / parameters.subsampling_factor
-    clouds = [scan.subsample(voxel, registration.threads) for scan in scans]
-    changed = [len(cloud) < (1 - parameters.min_dropped) * len(scan) for scan, cloud in zip(scans, clouds, strict=True)]
-    registration.register([pair for pair in pairs if changed[pair[0]] or changed[pair[1]]], clouds)
 
 
 def edge_from_result(
