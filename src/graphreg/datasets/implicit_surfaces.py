@@ -34,7 +34,8 @@ class SphereTracingParameters:
     step: float = 0.9
     # How much longer a step may be where the field falls more slowly than the ray advances.
     max_relaxation: float = 2.0
-    # How much faster than distance the field can change, for the lower bounds of the grid.
+    # How much faster than distance the field changes, for the lower bounds of the grid. Not a strict bound: blends and
+    # relief exceed it at 0.3 % of the points around the dragon, by up to 1.4.
     lipschitz: float = 1.2
 
 
