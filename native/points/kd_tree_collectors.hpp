@@ -1,0 +1,225 @@
+// Collectors of a search in the k-d tree: what is kept of the points that a batch of queries encounters. Each has
+//   bound[q]                      the squared distance beyond which query q needs no further point
+//   offer(q, distances, indices)  takes the sixteen points of a leaf
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/simd.hpp"
+#include "points/kd_tree.hpp"
+
+namespace graphreg {
+
+// Farther than any point and nearer than an unused entry of a leaf.
+constexpr double farthest = std::numeric_limits<double>::max();
+
+// The k nearest points of each query. Candidates are appended without a branch, and pruned to the best k by counting
+// how many are nearer than each: branches that depend on distances cannot be predicted, and cost more than the
+// comparisons they save.
+class KNearest {
+public:
+    alignas(64) double bound[leaf_size];
+
+    explicit KNearest(int k)
+        : k_(static_cast<std::size_t>(k)),
+          slack_(std::max<std::size_t>(k_ / 2, 8)),
+          rank_((k_ + slack_ + leaf_size + 7) / 8 * 8) {
+        const std::size_t capacity = rank_.size();
+        for (auto& list : lists_)
+            for (auto& half : list.halves) half = {std::vector<double>(capacity), std::vector<std::int32_t>(capacity)};
+    }
+
+    GRAPHREG_INLINE void begin(int count) {
+        for (int q = 0; q < leaf_size; ++q) {
+            bound[q] = q < count ? farthest : -1.0;
+            lists_[q].size = 0;
+        }
+    }
+
+    GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
+        List& list = lists_[q];
+        double* d = list.current().squared.data();
+        std::int32_t* n = list.current().indices.data();
+        const double limit = bound[q];
+        std::size_t size = list.size;
+        for (int i = 0; i < leaf_size; ++i) {
+            d[size] = distance[i];
+            n[size] = static_cast<std::int32_t>(index[i]);
+            size += distance[i] <= limit;
+        }
+        list.size = size;
+        if ((limit == farthest && size >= k_) || size > k_ + slack_) prune(q);
+    }
+
+    GRAPHREG_INLINE void finish(int count) {
+        for (int q = 0; q < count; ++q) prune(q);
+    }
+
+    const std::int32_t* indices(int q) const { return lists_[q].current().indices.data(); }
+    const double* squared(int q) const { return lists_[q].current().squared.data(); }
+
+private:
+    struct Half {
+        std::vector<double> squared;
+        std::vector<std::int32_t> indices;
+    };
+
+    // Candidates of one query. Pruning moves them from one half to the other.
+    struct List {
+        Half halves[2];
+        int which = 0;
+        std::size_t size = 0;
+
+        Half& current() { return halves[which]; }
+        const Half& current() const { return halves[which]; }
+    };
+
+    static constexpr std::size_t few = 96;  // up to so many, counting is faster than sorting
+
+    GRAPHREG_INLINE void prune(int q) {
+        List& list = lists_[q];
+        Half &from = list.halves[list.which], &to = list.halves[1 - list.which];
+        if (list.size > few || !sort_by_counting(from, to, list.size)) sort_by_comparison(from, to, list.size);
+        list.which = 1 - list.which;
+        if (list.size >= k_) bound[q] = to.squared[k_ - 1];
+        list.size = std::min(list.size, k_);
+    }
+
+    // Of each candidate, the number of nearer ones.
+    GRAPHREG_INLINE void count_nearer(double* d, std::size_t size) {
+        std::int64_t* rank = rank_.data();
+        const std::size_t padded = (size + 7) / 8 * 8;
+        for (std::size_t i = size; i < padded; ++i) d[i] = infinity;
+        for (std::size_t i = 0; i < padded; i += 8) {
+            Four a, b;
+            std::memcpy(&a, d + i, sizeof a);
+            std::memcpy(&b, d + i + 4, sizeof b);
+            FourIntegers nearer_a{}, nearer_b{};
+            for (std::size_t j = 0; j < size; ++j) {
+                const Four other = broadcast(d[j]);
+                nearer_a -= other < a;
+                nearer_b -= other < b;
+            }
+            std::memcpy(rank + i, &nearer_a, sizeof nearer_a);
+            std::memcpy(rank + i + 4, &nearer_b, sizeof nearer_b);
+        }
+    }
+
+    // Moves each candidate to its rank. False where two are equally near.
+    GRAPHREG_INLINE bool sort_by_counting(Half& from, Half& to, std::size_t size) {
+        double* d = from.squared.data();
+        count_nearer(d, size);
+        const std::int64_t* rank = rank_.data();
+        const std::int32_t* n = from.indices.data();
+        double* d_to = to.squared.data();
+        std::int32_t* n_to = to.indices.data();
+        std::size_t sum = 0;
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto r = static_cast<std::size_t>(rank[i]);
+            d_to[r] = d[i];
+            n_to[r] = n[i];
+            sum += r;
+        }
+        return 2 * sum + size == size * size;
+    }
+
+    void sort_by_comparison(const Half& from, Half& to, std::size_t size) {
+        pairs_.resize(size);
+        for (std::size_t i = 0; i < size; ++i) pairs_[i] = {from.squared[i], from.indices[i]};
+        const std::size_t kept = std::min(size, k_);
+        std::partial_sort(pairs_.begin(), pairs_.begin() + static_cast<std::ptrdiff_t>(kept), pairs_.end());
+        for (std::size_t i = 0; i < kept; ++i) std::tie(to.squared[i], to.indices[i]) = pairs_[i];
+    }
+
+    std::size_t k_;
+    std::size_t slack_;  // so many more than k are collected before they are pruned
+    List lists_[leaf_size];
+    std::vector<std::int64_t> rank_;
+    std::vector<std::pair<double, std::int32_t>> pairs_;
+};
+
+// The two nearest points of each query, of equal distances the lower index first.
+class TwoNearest {
+public:
+    struct Candidate {
+        double squared = infinity;
+        std::int64_t index = -1;
+
+        bool before(const Candidate& other) const {
+            return squared < other.squared || (squared == other.squared && index < other.index);
+        }
+    };
+
+    alignas(64) double bound[leaf_size];
+    Candidate best[leaf_size], second[leaf_size];
+
+    GRAPHREG_INLINE void begin(int count) {
+        for (int q = 0; q < leaf_size; ++q) {
+            best[q] = second[q] = Candidate{};
+            bound[q] = q < count ? farthest : -1.0;
+        }
+    }
+
+    GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
+        std::int64_t within = 0;
+        for (int i = 0; i < leaf_size; ++i) within |= distance[i] <= bound[q];
+        if (!within) return;
+        for (int i = 0; i < leaf_size; ++i)
+            if (distance[i] <= bound[q]) insert(q, {distance[i], index[i]});
+    }
+
+    GRAPHREG_INLINE void insert(int q, Candidate found) {
+        if (found.index == best[q].index || found.index == second[q].index) return;
+        if (found.before(best[q])) {
+            second[q] = best[q];
+            best[q] = found;
+        } else if (found.before(second[q])) {
+            second[q] = found;
+        }
+        bound[q] = std::min(second[q].squared, farthest);
+    }
+};
+
+// All points within a radius, or only their number.
+class WithinRadius {
+public:
+    alignas(64) double bound[leaf_size];
+    std::vector<std::pair<double, std::int32_t>> found[leaf_size];
+    std::int64_t counts[leaf_size];
+
+    WithinRadius(double radius, bool only_count) : squared_(radius * radius), only_count_(only_count) {}
+
+    GRAPHREG_INLINE void begin(int count) {
+        for (int q = 0; q < leaf_size; ++q) {
+            bound[q] = q < count ? squared_ : -1.0;
+            counts[q] = 0;
+            found[q].clear();
+        }
+    }
+
+    GRAPHREG_INLINE void offer(int q, const double* distance, const std::int64_t* index) {
+        std::int64_t inside = 0;
+        for (int i = 0; i < leaf_size; ++i) inside += distance[i] <= squared_;
+        counts[q] += inside;
+        if (only_count_ || !inside) return;
+        for (int i = 0; i < leaf_size; ++i)
+            if (distance[i] <= squared_) found[q].emplace_back(distance[i], static_cast<std::int32_t>(index[i]));
+    }
+
+    GRAPHREG_INLINE void finish(int count) {
+        for (int q = 0; q < count; ++q) std::sort(found[q].begin(), found[q].end());
+    }
+
+private:
+    double squared_;
+    bool only_count_;
+};
+
+}  // namespace graphreg
