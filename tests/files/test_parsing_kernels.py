@@ -1,4 +1,4 @@
-"""The kernels of native/parsing.hpp against short twins in Python."""
+"""The kernels of native/files against short twins in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels compute, written again in numpy without a thought for speed."""
+"""The kernels of `graphreg._core` and reference methods in plain numpy: short, slow, without shared code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ Floats = NDArray[np.float64]
 
 
 def squared_distances(a: Floats, b: Floats) -> Floats:
+    """Squared distances (N, M) of all pairs, by the same three products as the kernels."""
     d = a[:, None, :] - b[None, :, :]
     squared: Floats = d[..., 0] * d[..., 0] + d[..., 1] * d[..., 1] + d[..., 2] * d[..., 2]
     return squared
 
 
 def nearest(points: Floats, queries: Floats, k: int, exclude_self: bool = False) -> tuple[NDArray[np.int64], Floats]:
+    """Indices (M, k) of the k nearest points and squared distances; equal distances by ascending index."""
     squared = squared_distances(queries, points)
     if exclude_self:
         np.fill_diagonal(squared, np.inf)
@@ -26,6 +28,7 @@ def nearest(points: Floats, queries: Floats, k: int, exclude_self: bool = False)
 
 
 def edge_weights(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
+    """Edge weights of Eq. 1."""
     offsets = points[neighbours] - points[:, None]
     squared = (offsets**2).sum(-1)
     tau = squared[:, -1:]
@@ -35,16 +38,17 @@ def edge_weights(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
 
 
 def response(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
+    """Squared high-pass response of the coordinates (Definition 1)."""
     weights = edge_weights(points, neighbours)
     degrees = weights.sum(1)
     offsets = points[:, None] - points[neighbours]
     with np.errstate(invalid="ignore"):
-        left = (weights[..., None] * offsets).sum(1) / degrees[:, None]
-    return np.where(degrees > 0, (left**2).sum(1), np.inf)
+        filtered = (weights[..., None] * offsets).sum(1) / degrees[:, None]
+    return np.where(degrees > 0, (filtered**2).sum(1), np.inf)
 
 
 def fit_planes(points: Floats, neighbours: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Normals, curvature, and the three eigenvalues as shares of their sum."""
+    """Normals, curvature, and the three eigenvalues of the covariance as shares of their sum."""
     members = np.concatenate([np.zeros((len(points), 1, 3)), points[neighbours] - points[:, None]], axis=1)
     centred = members - members.mean(1, keepdims=True)
     covariance = np.einsum("nki,nkj->nij", centred, centred)
@@ -56,17 +60,18 @@ def fit_planes(points: Floats, neighbours: NDArray[np.int64]) -> tuple[Floats, F
 def variation(
     points: Floats, neighbours: NDArray[np.int64], normals: Floats, curvature: Floats
 ) -> tuple[Floats, Floats]:
+    """Variation of normals and curvature over the edges, and that of normals alone (Theorem 2)."""
     weights = edge_weights(points, neighbours)
     here, there = normals[:, None], normals[neighbours]
-    turn = np.minimum(((here - there) ** 2).sum(-1), ((here + there) ** 2).sum(-1))
-    bend = (curvature[:, None] - curvature[neighbours]) ** 2
-    return (weights * (turn + bend)).sum(1), (np.sqrt(weights) * turn).sum(1)
+    of_normals = np.minimum(((here - there) ** 2).sum(-1), ((here + there) ** 2).sum(-1))
+    of_curvature = (curvature[:, None] - curvature[neighbours]) ** 2
+    return (weights * (of_normals + of_curvature)).sum(1), (np.sqrt(weights) * of_normals).sum(1)
 
 
 def voxel_means(points: Floats, size: float) -> Floats:
-    cells = np.floor(points / size).astype(np.int64)
-    _, which = np.unique(cells, axis=0, return_inverse=True)
-    return np.stack([points[which.ravel() == c].mean(0) for c in range(which.max() + 1)])
+    """Mean of the points in each occupied voxel."""
+    voxel = group_by_voxel(points, size)
+    return np.stack([points[voxel == v].mean(0) for v in range(voxel.max() + 1)])
 
 
 def pair_forces(
@@ -78,27 +83,27 @@ def pair_forces(
     gaussian: bool,
     scale: float,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Forces, weights, and how far rounding to single precision may carry each of them off.
+    """Forces, weights, and a bound of the rounding error of each in single precision.
 
     Each operation adds u = 2^-24 of the absolute value of the terms: 5 for r^2 and one more for r^2 + s^2, so 12 for
     its power of 3/2, with a square, a root and a product; F + 8 for the charge, whose own terms are 1 and
     2 |f_i - f_j|^2 / sqrt(F); 3 for the products, and one for each block of eight that is added. A relative error of
     the exponent a is an absolute one of its exponential: 14 a, and 8 for the polynomial. Below exp(-87) the kernel has
-    0. The numbers given must be single precision.
+    0. The arguments must be representable in single precision.
     """
     u = 2.0**-24
     features = source_features.shape[1]
     offsets = target[None] - source[:, None]
     squared = (offsets**2).sum(-1)
-    unlike = ((target_features[None] - source_features[:, None]) ** 2).sum(-1)
+    feature_distance = ((target_features[None] - source_features[:, None]) ** 2).sum(-1)
     slope = 2 / np.sqrt(features) if features else 0.0
     if gaussian:
         exponent = squared / (2 * scale**2)
         falloff, rounding, lost = np.exp(-exponent), 14 * exponent + 8, np.exp(-87)
     else:
         falloff, rounding, lost = (squared + scale**2) ** -1.5, np.full_like(squared, 12), 0.0
-    weights = mass * (1 - slope * unlike) * falloff
-    largest = mass * (1 + slope * unlike)
+    weights = mass * (1 - slope * feature_distance) * falloff
+    largest = mass * (1 + slope * feature_distance)
     steps = rounding + features + 8 + 3 + len(target) / 8 + 2
     slack = largest * (steps * u * falloff + lost)
     return (
@@ -110,57 +115,57 @@ def pair_forces(
 
 
 def group_by_voxel(points: Floats, size: float) -> NDArray[np.int64]:
-    """For each point the number of its cell; cells counted in the order of their keys along no particular curve."""
+    """Number of each point's voxel, (N,); voxels in the order of their coordinates, not along a Z-order curve."""
     _, which = np.unique(np.floor(points / size).astype(np.int64), axis=0, return_inverse=True)
     return np.asarray(which.ravel(), np.int64)
 
 
 def voxel_moments(points: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
-    """Of the points of one cell: the sum of weights, the mean, and the second moments about it, weighted."""
+    """Sum of weights, weighted mean and weighted second moments about it, of the points of one voxel."""
     mean = weights @ points / weights.sum()
-    arms = points - mean
-    scatter = (arms * weights[:, None]).T @ arms
+    offsets = points - mean
+    scatter = (offsets * weights[:, None]).T @ offsets
     return weights.sum(), mean, scatter[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
 
 
 def pooled_scatter(members: list[Floats], weights: list[Floats]) -> tuple[Floats, float]:
-    """The scatter of the points of several cells about their common mean, and the sum of their weights."""
-    points, share = np.concatenate(members), np.concatenate(weights)
-    arms = points - share @ points / share.sum()
-    return (arms * share[:, None]).T @ arms, float(share.sum())
+    """Scatter matrix of the points of several voxels about their common mean, and the sum of their weights."""
+    points, weight = np.concatenate(members), np.concatenate(weights)
+    offsets = points - weight @ points / weight.sum()
+    return (offsets * weight[:, None]).T @ offsets, float(weight.sum())
 
 
-def edge_signals(points: Floats, normals: Floats, own: int) -> tuple[Floats, Floats]:
-    """Of the edges from one point to all others: length (N,) and four signals (4, N)."""
-    offsets = np.delete(points - points[own], own, axis=0)
-    others, mine = np.delete(normals, own, axis=0), normals[own]
+def edge_signals(points: Floats, normals: Floats, centre: int) -> tuple[Floats, Floats]:
+    """Length (N - 1,) of the edges from one point to all others, and four signals (4, N - 1) on them."""
+    offsets = np.delete(points - points[centre], centre, axis=0)
+    there, here = np.delete(normals, centre, axis=0), normals[centre]
     length = np.linalg.norm(offsets, axis=1)
     directions = offsets / length[:, None]
     signals = np.stack(
-        [directions @ mine, (directions * others).sum(1), others @ mine, (np.cross(mine, directions) * others).sum(1)]
+        [directions @ here, (directions * there).sum(1), there @ here, (np.cross(here, directions) * there).sum(1)]
     )
     return length, signals
 
 
-def descriptor(points: Floats, normals: Floats, own: int, radius: float) -> Floats:
-    """96 numbers, in 255ths, not rounded. Signals count as the middles of bins a quarter as wide."""
-    length, signals = edge_signals(points, normals, own)
-    found = np.zeros((3, 4, 8))
-    middles = np.arange(8) * 0.25 - 0.875
-    for shell, (begin, end) in enumerate(((0.0, 0.45), (0.45, 0.72), (0.72, 1.0))):
-        inside = (length > begin * radius) & (length <= end * radius)
+def descriptor(points: Floats, normals: Floats, centre: int, radius: float) -> Floats:
+    """Descriptor (96,) of one surfel in 255ths, not rounded. Signals count as centres of bins a quarter as wide."""
+    length, signals = edge_signals(points, normals, centre)
+    histograms = np.zeros((3, 4, 8))
+    centres = np.arange(8) * 0.25 - 0.875
+    for shell, (inner, outer) in enumerate(((0.0, 0.45), (0.45, 0.72), (0.72, 1.0))):
+        inside = (length > inner * radius) & (length <= outer * radius)
         for number, exact in enumerate(signals[:, inside]):
             signal = (np.clip(np.floor((exact + 1) * 16), 0, 31) + 0.5) / 16 - 1
-            # Linear interpolation between the middles of the bins.
-            parts = np.clip(1 - np.abs(np.clip(signal, -0.875, 0.875)[:, None] - middles) / 0.25, 0, None)
-            found[shell, number] = parts.sum(0) / max(inside.sum(), 1)
-    return 255 * np.sqrt(found.ravel())
+            # Linear interpolation between the centres of the bins.
+            parts = np.clip(1 - np.abs(np.clip(signal, -0.875, 0.875)[:, None] - centres) / 0.25, 0, None)
+            histograms[shell, number] = parts.sum(0) / max(inside.sum(), 1)
+    return 255 * np.sqrt(histograms.ravel())
 
 
 def compatible(
     source: Floats, source_normals: Floats, target: Floats, target_normals: Floats, tolerance: float
 ) -> NDArray[np.bool_]:
-    """Which matches one motion can carry together: lengths and angles agree, and they are not too near each other."""
+    """Which correspondences one rigid transform can align: lengths and angles agree, and they are not too close."""
 
     def edges(points: Floats, normals: Floats) -> tuple[Floats, Floats]:
         offsets = points[None] - points[:, None]
@@ -175,38 +180,43 @@ def compatible(
     return np.asarray(agree & (np.abs(angles - other_angles) <= 0.35).all(axis=0))
 
 
-def fit_rigid_transform(source: Floats, target: Floats) -> Floats:
-    """The rigid motion of least squares (Kabsch), by singular values."""
-    x, y = source.mean(0), target.mean(0)
-    u, _, vt = np.linalg.svd((target - y).T @ (source - x))
-    turn = u @ np.diag([1, 1, np.linalg.det(u @ vt)]) @ vt
-    motion = np.eye(4)
-    motion[:3, :3], motion[:3, 3] = turn, y - turn @ x
-    return motion
+def grid_lookup(points: Floats, queries: Floats) -> NDArray[np.int64]:
+    """The surfel stored in each query's voxel: the nearest to its centre, within two voxels along each axis and 2.5."""
+    low = points.min(axis=0) - 3
+    voxels, of_points = np.floor(queries - low), np.floor(points - low)
+    squared = squared_distances(voxels + low + 0.5, points)
+    near = (np.abs(voxels[:, None] - of_points[None]) <= 2).all(axis=-1) & (squared <= 2.5**2)
+    squared = np.where(near, squared, np.inf)
+    return np.asarray(np.where(near.any(axis=1), squared.argmin(axis=1), -1))
 
 
 def score(
-    near: NDArray[np.int64], moved: Floats, turned: Floats, points: Floats, normals: Floats, reach: float
+    surfels: NDArray[np.int64],
+    source: Floats,
+    source_normals: Floats,
+    points: Floats,
+    normals: Floats,
+    max_distance: float,
 ) -> float:
-    """How well moved points with turned normals lie on those named (-1: none)."""
-    on = near >= 0
-    squared = ((moved[on] - points[near[on]]) ** 2).sum(1)
-    facing = (turned[on] * normals[near[on]]).sum(1)
-    return float((np.clip(1 - squared / reach**2, 0, None) * np.clip(facing, 0, None)).sum() / len(moved))
+    """Score of a pose: transformed source surfels against the target surfels assigned to them (-1: none)."""
+    on = surfels >= 0
+    squared = ((source[on] - points[surfels[on]]) ** 2).sum(1)
+    cosine = (source_normals[on] * normals[surfels[on]]).sum(1)
+    return float((np.clip(1 - squared / max_distance**2, 0, None) * np.clip(cosine, 0, None)).sum() / len(source))
 
 
 def normal_equations(
-    near: NDArray[np.int64],
-    moved: Floats,
-    turned: Floats,
+    surfels: NDArray[np.int64],
+    source: Floats,
+    source_normals: Floats,
     points: Floats,
     normals: Floats,
     weights: Floats,
     scale: float,
 ) -> tuple[Floats, Floats, float, float]:
-    """A, b, the sum of the weights and that of the weighted squared residuals."""
-    on = near >= 0
-    x, n, y, m, importance = moved[on], turned[on], points[near[on]], normals[near[on]], weights[on]
+    """A, b, the sum of weights and the weighted sum of squared residuals of symmetric point-to-plane ICP."""
+    on = surfels >= 0
+    x, n, y, m, importance = source[on], source_normals[on], points[surfels[on]], normals[surfels[on]], weights[on]
     cosine = (n * m).sum(1)
     squared = ((x - y) ** 2).sum(1)
     common = n + m
@@ -220,7 +230,7 @@ def normal_equations(
 
 
 def rotation_from_vector(vector: Floats) -> Floats:
-    """The matrix exponential of the cross product, by its series."""
+    """Rotation matrix of a rotation vector: the matrix exponential of the cross product, by its series."""
     x, y, z = vector
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     term = total = np.eye(3)
@@ -230,43 +240,35 @@ def rotation_from_vector(vector: Floats) -> Floats:
     return total
 
 
-def grid_lookup(points: Floats, places: Floats) -> NDArray[np.int64]:
-    """What the cell of each place names: the point nearest to its middle, if it is within two cells and 2.5 of it."""
-    low = points.min(axis=0) - 3
-    cells, own = np.floor(places - low), np.floor(points - low)
-    squared = squared_distances(cells + low + 0.5, points)
-    near = (np.abs(cells[:, None] - own[None]) <= 2).all(axis=-1) & (squared <= 2.5**2)
-    squared = np.where(near, squared, np.inf)
-    return np.asarray(np.where(near.any(axis=1), squared.argmin(axis=1), -1))
+def gauss_newton_step(T: Floats, equations: tuple[Floats, Floats], free: NDArray[np.bool_], pivot: Floats) -> Floats:
+    """Pose (4, 4) after one step: A x = b solved for the free rotations about the transformed pivot and translations.
 
-
-def gauss_newton_step(
-    motion: Floats, equations: tuple[Floats, Floats], free: NDArray[np.bool_], pivot: Floats
-) -> Floats:
-    """The motion after one step: the equations solved for turns about the moved pivot and shifts, as far as free.
-
-    Where all shifts are free across the axes of the turns, about the origin.
+    Where all translations across the axes of the free rotations are free, rotations are about the origin.
     """
     a, b = equations
-    held = any(free[turn] and not free[3 + axis] for turn in range(3) for axis in range(3) if axis != turn)
-    x, y, z = centre = motion[:3, :3] @ pivot + motion[:3, 3] if held else np.zeros(3)
-    carry = np.eye(6)
-    carry[3:, :3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
-    a, b = (carry.T @ a @ carry)[np.ix_(free, free)], (carry.T @ b)[free]
+    needed = any(
+        free[rotation] and not free[3 + axis] for rotation in range(3) for axis in range(3) if axis != rotation
+    )
+    x, y, z = centre = T[:3, :3] @ pivot + T[:3, 3] if needed else np.zeros(3)
+    change = np.eye(6)
+    change[3:, :3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
+    a, b = (change.T @ a @ change)[np.ix_(free, free)], (change.T @ b)[free]
     step = np.zeros(6)
-    # The trace that keeps directions from running away which nothing holds.
+    # Damped, so that steps in degenerate directions stay small.
     step[free] = np.linalg.solve(a + 1e-6 * a.diagonal().max() * np.eye(len(a)), b)
-    turn = rotation_from_vector(step[:3])
+    rotation = rotation_from_vector(step[:3])
     after = np.eye(4)
-    after[:3, :3], after[:3, 3] = turn, centre - turn @ centre + step[3:]
-    return np.asarray(after @ motion)
+    after[:3, :3], after[:3, 3] = rotation, centre - rotation @ centre + step[3:]
+    return np.asarray(after @ T)
 
 
-def feature_histograms(points: Floats, normals: Floats, radius: float, most: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Histograms by their definition, and which of them hang on an angle that is within rounding of a bin's edge."""
+def feature_histograms(
+    points: Floats, normals: Floats, radius: float, max_neighbours: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """FPFH by definition, and which depend on an angle within rounding of the edge of a bin."""
     count = len(points)
     squared = squared_distances(points, points)
-    near = [[j for j in np.lexsort((np.arange(count), row)) if row[j] <= radius**2][:most] for row in squared]
+    near = [[j for j in np.lexsort((np.arange(count), row)) if row[j] <= radius**2][:max_neighbours] for row in squared]
     simple, doubtful = np.zeros((count, 3, 11)), np.zeros(count, bool)
     for i, members in enumerate(near):
         others = [j for j in members if j != i]
@@ -282,51 +284,50 @@ def feature_histograms(points: Floats, normals: Floats, radius: float, most: int
                     u, other, line = other, u, -line
                 v = np.cross(line, u)
                 v = v / np.linalg.norm(v)
-                turn = np.arctan2(np.cross(u, v) @ other, u @ other)
-                shares = np.array([turn / (2 * np.pi) + 0.5, (v @ other + 1) / 2, (u @ line + 1) / 2])
+                theta = np.arctan2(np.cross(u, v) @ other, u @ other)
+                shares = np.array([theta / (2 * np.pi) + 0.5, (v @ other + 1) / 2, (u @ line + 1) / 2])
             doubtful[i] |= (np.abs(shares * 11 - np.round(shares * 11)) < 1e-9).any()
             for angle, share in enumerate(shares):
                 simple[i, angle, int(np.clip(np.floor(share * 11), 0, 10))] += 100 / len(others)
-    mixed = simple.copy()
+    fast = simple.copy()
     for i, members in enumerate(near):
-        whole = sum((simple[j] / squared[i, j] for j in members if squared[i, j] > 0), np.zeros((3, 11)))
-        sums = whole.sum(axis=1, keepdims=True)
-        mixed[i] += 100 * whole / np.where(sums > 0, sums, 1)
-    spread = np.array([doubtful[members].any() for members in near])
-    return mixed.reshape(count, 33), spread
+        mean = sum((simple[j] / squared[i, j] for j in members if squared[i, j] > 0), np.zeros((3, 11)))
+        sums = mean.sum(axis=1, keepdims=True)
+        fast[i] += 100 * mean / np.where(sums > 0, sums, 1)
+    return fast.reshape(count, 33), np.array([doubtful[members].any() for members in near])
 
 
 def ecm(source: Floats, target: Floats, radius: float, floor: float, steps: int) -> Floats:
-    """(4, 4): ECM for point registration (Horaud et al., TPAMI 33(3), 2011, Algorithm 1), with arrays of all pairs.
+    """Pose (4, 4) by ECM for point registration (Horaud et al., TPAMI 33(3), 2011, Algorithm 1), with all-pairs arrays.
 
-    radius  that of the ball in which an outlier has the density of one point
-    floor   added to the covariance, in units of the clouds' spread, squared
+    radius  of the ball in which an outlier has the density of one point
+    floor   added to the covariance, in units of the squared standard deviation of the clouds
 
-    It begins with the centroids aligned. The rotation is searched for by a general optimiser over its vector.
+    It starts with the centroids aligned. The rotation is found by a general optimiser over the rotation vector.
     """
     centroids = source.mean(axis=0), target.mean(axis=0)
     unit = np.sqrt((((source - centroids[0]) ** 2).sum() / len(source) + target.var(axis=0).sum()) / 2)
     x, y = (source - centroids[0]) / unit, (target - centroids[1]) / unit
     uniform = 1.5 * np.sqrt(2 * np.pi) / (radius / unit) ** 3
-    turn, shift = Rotation.identity(), np.zeros(3)
+    rotation, translation = Rotation.identity(), np.zeros(3)
     covariance = np.eye(3) * squared_distances(x, y).mean() / 3
     for _ in range(steps):
         metric = np.linalg.inv(covariance)
-        apart = y[None] - (turn.apply(x) + shift)[:, None]
+        apart = y[None] - (rotation.apply(x) + translation)[:, None]
         joint = np.exp(-(apart @ metric * apart).sum(axis=-1) / 2) / np.sqrt(np.linalg.det(covariance))
         share = joint / (joint.sum(axis=0) + uniform)
         weights = share.sum(axis=1)
         wanted = share @ y / weights[:, None]
         here, there = weights @ x / weights.sum(), weights @ wanted / weights.sum()
 
-        def cost(vector: Floats, turn: Rotation = turn) -> float:
-            gap = wanted - there - (Rotation.from_rotvec(vector) * turn).apply(x - here)  # noqa: B023
-            return float(weights @ (gap @ metric * gap).sum(axis=1) / weights.sum())  # noqa: B023
+        def cost(vector: Floats, rotation: Rotation = rotation) -> float:
+            residual = wanted - there - (Rotation.from_rotvec(vector) * rotation).apply(x - here)  # noqa: B023
+            return float(weights @ (residual @ metric * residual).sum(axis=1) / weights.sum())  # noqa: B023
 
-        turn = Rotation.from_rotvec(minimize(cost, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x) * turn
-        shift = there - turn.apply(here)
-        apart = y[None] - (turn.apply(x) + shift)[:, None]
+        rotation = Rotation.from_rotvec(minimize(cost, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x) * rotation
+        translation = there - rotation.apply(here)
+        apart = y[None] - (rotation.apply(x) + translation)[:, None]
         covariance = np.tensordot(share[..., None] * apart, apart, ([0, 1], [0, 1])) / share.sum() + floor * np.eye(3)
-    motion = np.eye(4)
-    motion[:3, :3], motion[:3, 3] = turn.as_matrix(), unit * shift + centroids[1] - turn.apply(centroids[0])
-    return motion
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = rotation.as_matrix(), unit * translation + centroids[1] - rotation.apply(centroids[0])
+    return T
