@@ -69,7 +69,7 @@ row = {{
     "total s": found.timings["register"],
     "CPU s": time.process_time() - began,
     "MB": int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024,
-    "degrees": angular_error(found.transformation, pair.T_target_source),
+    "rotation error (deg)": angular_error(found.transformation, pair.T_target_source),
 }}
 print(json.dumps(row))
 """
@@ -168,8 +168,8 @@ def compare_pair(
         "graphreg s": float(np.median(here)),
         "Open3D s": float(np.median(there)),
         "ratio": float(np.median(here) / np.median(there)),
-        "graphreg degrees": angular_error(first.transformation, truth),
-        "Open3D degrees": angular_error(estimate, truth),
+        "graphreg rotation error (deg)": angular_error(first.transformation, truth),
+        "Open3D rotation error (deg)": angular_error(estimate, truth),
     }
 
 

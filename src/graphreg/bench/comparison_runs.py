@@ -37,7 +37,7 @@ PREPROCESSING_METHODS = ("graphreg", "graphreg-paper", "pipl")
 VOXELS_ALONG_CLOUD = 200
 COARSER = {"cpd": 2, "ecm": 2}
 # Stages outside the registration itself, which is all that the paper's times count.
-OTHER_STAGES = ("preprocess", "clean", "thin", "describe", "judge", "total")
+OTHER_STAGES = ("preprocess", "describe", "judge", "total")
 # Fields of a row that a run without a result does not have.
 MEASURED = (
     "kind",

@@ -32,7 +32,7 @@ from graphreg.reports.table_cells import cell
 # Longer tables are collapsed.
 MAX_OPEN_LINES = 40
 # Stages of our methods in the order that they run in.
-STAGES = ("preprocess", "clean", "thin", "describe", "search", "register", "refine", "judge")
+STAGES = ("preprocess", "describe", "search", "register", "refine", "judge")
 PAPERS = 'columns in italics, whose names begin with "paper:", hold the paper\'s own figures'
 
 
