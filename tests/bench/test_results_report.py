@@ -121,6 +121,7 @@ def test_what_is_not_there_is_named_and_nothing_is_written(folder: Path) -> None
     assert not path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(installed() is None, reason="no Chromium or Chrome is installed to open the page with")
 def test_a_browser_has_nothing_to_complain_of(folder: Path) -> None:
     (folder / "noise.png").unlink()

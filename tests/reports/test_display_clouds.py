@@ -126,9 +126,9 @@ def test_a_landscape_is_viewed_from_above_and_a_scan_from_its_scanner() -> None:
     for origin in ([0, 0, 0], [5e5, 5e6, 100.0]):
         assert default_view(describe_cloud(ground + origin, "target"))[2, 2] > 0.8
     wall = np.roll(ground, 1, axis=1) - [0, 0.5, 0.5]
-    for side in (1.0, -1.0):
-        _, up, viewer = default_view(describe_cloud(wall - [5 * side, 0, 0], "target"))
-        assert viewer[0] * side > 0.8
+    for sign in (1.0, -1.0):
+        _, up, viewer = default_view(describe_cloud(wall - [5 * sign, 0, 0], "target"))
+        assert viewer[0] * sign > 0.8
         assert up[2] > 0.8
 
 

@@ -188,7 +188,7 @@ def default_view(cloud: DisplayCloud) -> Floats:
     # In units of the radius, so that squares neither overflow nor vanish.
     flat = principal_frame((inliers - cloud.centre) / cloud.radius)[0, :3]
     centre = cloud.centre / cloud.radius
-    # A cloud on one side of the origin was small_scan from the origin.
+    # A cloud on one side of the origin was scanned from the origin.
     across = float(flat @ centre)
     from_origin = abs(across) > max(1.0, PARALLEL_COSINE * float(np.linalg.norm(centre)))
     horizontal = abs(flat[2]) > PARALLEL_COSINE

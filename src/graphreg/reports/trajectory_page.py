@@ -33,7 +33,7 @@ from graphreg.reports.page_layout import (
 from graphreg.reports.page_payload import cloud_entry, encoded, levels, palette
 from graphreg.threads import thread_count
 
-# The trajectory is displayed as dots, this many to a radius of the map, and at most so many in all.
+# The trajectory is displayed as dots: their number for each radius of the map, and the largest number of all.
 DOTS_PER_RADIUS, MAX_DOTS = 150, 20_000
 # Kinds of dots: registered frames, predicted poses, ground truth. Indices into the colours of page/trajectory.js.
 REGISTERED, PREDICTED, GROUND_TRUTH = range(3)
@@ -118,8 +118,8 @@ def trajectory_html(trajectory: Trajectory, truth: Floats | None, name: str, thr
 def _reason(trajectory: Trajectory, failed: list[FrameResult]) -> str:
     if not failed:
         worst = min(trajectory.steps, key=lambda step: step.confidence)
-        return f"lowest confidence {worst.confidence:.2f}, of {worst.name}"
-    return f"kept at the constant-velocity prediction; the first is {failed[0].name}: {failed[0].reason}"
+        return f"lowest confidence {worst.confidence:.2f}, in frame {worst.name}"
+    return f"kept at the constant-velocity prediction; the first is frame {failed[0].name}, {failed[0].reason}"
 
 
 def _figures(trajectory: Trajectory) -> list[tuple[str, str, str]]:
