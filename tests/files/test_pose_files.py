@@ -159,7 +159,7 @@ def test_what_cannot_be_written_is_refused(
 
 
 def test_the_format_may_be_selected(tmp_path: Path) -> None:
-    motion = random_transform(1, 5.0)
-    graphreg.write_poses(tmp_path / "poses.txt", [motion] * 3, format="kitti")
+    transformation = random_transform(1, 5.0)
+    graphreg.write_poses(tmp_path / "poses.txt", [transformation] * 3, format="kitti")
     assert np.loadtxt(tmp_path / "poses.txt").shape == (3, 12)
-    assert max(angular_error(back, motion) for back in graphreg.read_poses(tmp_path / "poses.txt")) < 1e-6
+    assert max(angular_error(back, transformation) for back in graphreg.read_poses(tmp_path / "poses.txt")) < 1e-6

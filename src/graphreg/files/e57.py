@@ -16,11 +16,13 @@ from graphreg.files.input_file import InputFile
 from graphreg.files.optional_libraries import import_library, reporting_damage
 from graphreg.files.output_file import OutputFile
 
-MAX_CHUNK_POINTS = 250_000
+# Points that are read or written at a time, and bytes of a page of the file.
+E57_CHUNK_POINTS = 250_000
 E57_PAGE_BYTES = 1024
-CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
-SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
-INVALID = ("cartesianInvalidState", "sphericalInvalidState")
+# Names of the fields of a point.
+E57_CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
+E57_SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
+E57_INVALID = ("cartesianInvalidState", "sphericalInvalidState")
 
 
 def read(file: InputFile) -> Cloud:
@@ -47,7 +49,11 @@ def read(file: InputFile) -> Cloud:
             scan_columns.append(columns)
             done += scan.point_count
     shared = set.intersection(*(set(columns) for columns in scan_columns))
-    names = [name for name in scan_columns[0] if name in shared and name not in (*CARTESIAN, *SPHERICAL, *INVALID)]
+    names = [
+        name
+        for name in scan_columns[0]
+        if name in shared and name not in (*E57_CARTESIAN, *E57_SPHERICAL, *E57_INVALID)
+    ]
     attributes = {name: np.concatenate([columns[name] for columns in scan_columns]) for name in names}
     return cloud_from_points(file, np.concatenate(scan_points), attributes)
 
@@ -72,7 +78,7 @@ def _read_scan(file: InputFile, libe57: Any, image: Any, scan: Any, done: int, t
         count = scan.point_count
     file.check_expansion(count * sum(dtype.itemsize for dtype in types.values()), "points")
     columns = {name: np.empty(count, dtype) for name, dtype in types.items()}
-    capacity = min(MAX_CHUNK_POINTS, max(count, 1))
+    capacity = min(E57_CHUNK_POINTS, max(count, 1))
     with reporting_damage(file.path):
         # One buffer for all chunks; the reader fills it from the beginning each time.
         buffers = {name: np.empty(capacity, dtype) for name, dtype in types.items()}
@@ -106,10 +112,10 @@ def _dtype(libe57: Any, node: Any) -> np.dtype[Any] | None:
 
 def _points_in_common_frame(file: InputFile, scan: Any, columns: dict[str, NDArray[Any]]) -> Floats:
     """The points of a scan in the common frame, with nan for those that are invalid."""
-    if all(name in columns for name in CARTESIAN):
-        points = np.stack([columns[name].astype(np.float64) for name in CARTESIAN], axis=1)
-    elif all(name in columns for name in SPHERICAL):
-        radius, azimuth, elevation = (columns[name].astype(np.float64) for name in SPHERICAL)
+    if all(name in columns for name in E57_CARTESIAN):
+        points = np.stack([columns[name].astype(np.float64) for name in E57_CARTESIAN], axis=1)
+    elif all(name in columns for name in E57_SPHERICAL):
+        radius, azimuth, elevation = (columns[name].astype(np.float64) for name in E57_SPHERICAL)
         across = radius * np.cos(elevation)
         points = np.stack([across * np.cos(azimuth), across * np.sin(azimuth), radius * np.sin(elevation)], axis=1)
     else:
@@ -128,7 +134,7 @@ def _points_in_common_frame(file: InputFile, scan: Any, columns: dict[str, NDArr
             ]
         )
         points = points @ rotation.T + np.array(_numbers(scan, "translation", "xyz", (0.0, 0.0, 0.0)))
-    for name in INVALID:
+    for name in E57_INVALID:
         if name in columns:
             points[columns[name] != 0] = np.nan
     return points
@@ -153,17 +159,17 @@ def write(output: OutputFile, cloud: Cloud) -> None:
             scan = libe57.StructureNode(image)
             scan.set("guid", libe57.StringNode(image, f"{{{uuid.uuid4()}}}"))
             prototype = libe57.StructureNode(image)
-            for name in CARTESIAN:
+            for name in E57_CARTESIAN:
                 prototype.set(name, libe57.FloatNode(image, 0.0, libe57.E57_DOUBLE))
             points = libe57.CompressedVectorNode(image, prototype, libe57.VectorNode(image, True))
             scan.set("points", points)
             e57.data3d.append(scan)
-            buffers = [np.empty(min(len(cloud), MAX_CHUNK_POINTS)) for _ in CARTESIAN]
+            buffers = [np.empty(min(len(cloud), E57_CHUNK_POINTS)) for _ in E57_CARTESIAN]
             sources = libe57.VectorSourceDestBuffer()
-            for name, buffer in zip(CARTESIAN, buffers, strict=True):
+            for name, buffer in zip(E57_CARTESIAN, buffers, strict=True):
                 sources.append(libe57.SourceDestBuffer(image, name, buffer, len(buffer), True, True))
             writer = points.writer(sources)
-            for rows in output.chunks(cloud, MAX_CHUNK_POINTS):
+            for rows in output.chunks(cloud, E57_CHUNK_POINTS):
                 for i, buffer in enumerate(buffers):
                     buffer[: rows.stop - rows.start] = cloud.points[rows, i]
                 writer.write(rows.stop - rows.start)

@@ -16,7 +16,7 @@ from graphreg.files.output_file import OutputFile
 DECIMAL_NUMBER = re.compile(
     r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE
 )
-AXES = {"x", "y", "z"}
+COORDINATE_NAMES = {"x", "y", "z"}
 # .pts has no names for its columns; these are the usual ones, by the number of columns.
 PTS_COLUMNS = {4: ["intensity"], 6: ["red", "green", "blue"], 7: ["intensity", "red", "green", "blue"]}
 
@@ -77,7 +77,7 @@ def _next_row(file: InputFile) -> tuple[str, str]:
 
 
 def _has_axes(names: list[str]) -> bool:
-    return AXES.issubset(name.lower() for name in names)
+    return COORDINATE_NAMES.issubset(name.lower() for name in names)
 
 
 def _split(line: str, delimiter: str) -> list[str]:
@@ -108,7 +108,7 @@ def _read_rows(file: InputFile, kinds: str, delimiter: str, count: int | None) -
 def _named_columns(table: NDArray[np.float64], names: list[str]) -> dict[str, NDArray[Any]]:
     result: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(names):
-        axis = name.lower() if name.lower() in AXES else name
+        axis = name.lower() if name.lower() in COORDINATE_NAMES else name
         result[f"column_{i}" if axis in result else axis] = table[:, i]
     return result
 
