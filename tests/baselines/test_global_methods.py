@@ -10,6 +10,8 @@ from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, transform
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("method", ["fgr", "teaser", "super4pcs"])
 @pytest.mark.parametrize("seed", [1, 2])

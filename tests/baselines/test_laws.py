@@ -113,6 +113,7 @@ def test_a_callback_can_stop_it(body: np.ndarray, source: np.ndarray, method: st
     assert np.array_equal(result.transformation, seen[0].transformation)
 
 
+@pytest.mark.slow
 def test_the_synthetic_dragon_from_its_scanned_pose(dragon: synthetic.Pair, method: str) -> None:
     """Two noisy scans, 24 degrees apart as the real ones of tests/real: within two degrees and two voxels."""
     result = graphreg.register(dragon.source, dragon.target, method=method)
@@ -132,6 +133,7 @@ def test_input_that_is_refused(body: np.ndarray, method: str) -> None:
         graphreg.register(body[:5], body, method=method)
 
 
+@pytest.mark.slow
 def test_degenerate_clouds_end_in_a_result(method: str) -> None:
     """Points on a line and on a plane: any finite transform is valid."""
     rng = np.random.default_rng(0)
@@ -142,6 +144,7 @@ def test_degenerate_clouds_end_in_a_result(method: str) -> None:
         assert np.isfinite(result.transformation).all()
 
 
+@pytest.mark.slow
 def test_duplicate_points(body: np.ndarray, source: np.ndarray, method: str) -> None:
     result = graphreg.register(np.repeat(source, 2, axis=0), np.repeat(body, 2, axis=0), method=method, voxel=0)
     assert angular_error(result.transformation, TRUTH) < 0.5
@@ -153,6 +156,7 @@ def test_every_baseline_has_a_summary_of_one_line(method: str) -> None:
     assert "\n" not in summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rounding"), [("icp", 1e-12), ("icp-kp", 1e-12), ("cpd", 2.0**-20)])
 def test_the_objective_never_rises(name: str, rounding: float) -> None:
     pair = synthetic.pair("hare", 20.0, points=4000)

@@ -87,6 +87,7 @@ def test_the_mean_squared_distance_is_that_of_all_pairs(one: np.ndarray, other: 
     assert mean_squared_distance(one, other) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cpd", "ecm", "gmm"])
 def test_a_large_rotation_ends_in_a_local_minimum(coarse_body: np.ndarray, method: str) -> None:
     truth = pose(rotation_from_vector([0, 0, np.radians(150)]), np.zeros(3))
@@ -98,6 +99,7 @@ def test_a_large_rotation_ends_in_a_local_minimum(coarse_body: np.ndarray, metho
     assert started.success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cpd", "ecm", "gmm"])
 def test_outliers_have_little_influence(coarse_body: np.ndarray, method: str) -> None:
     """Half as many outliers as points in either cloud, with which the error of ICP is larger than a spacing."""
@@ -131,6 +133,7 @@ for method in ("cpd", "ecm", "gmm"):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as Linux has it")
 def test_memory_does_not_grow_with_the_number_of_pairs() -> None:
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=600)

@@ -59,7 +59,6 @@ def make_energies(seed: int, count: int, roughness: float) -> list[float]:
     return [float(energy) for energy in np.cumsum(changes)]
 
 
-@settings(max_examples=300)
 @given(seeds, st.integers(2, 400), st.sampled_from([1e-3, 0.1, 1.0, 30.0]), betas, rates)
 def test_each_step_is_algorithm_1(seed: int, count: int, roughness: float, beta: float, rate: float) -> None:
     energies = make_energies(seed, count, roughness)

@@ -9,6 +9,7 @@ that consists of them does not pass as a proof.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 from tests.support.strategies import clouds, random_cloud, random_transform, transforms
@@ -90,6 +91,7 @@ def test_theorem_2(points: Floats, transformation: Floats) -> None:
     assert_theorem_2(points, transformation)
 
 
+@pytest.mark.slow
 def test_far_from_the_origin_where_float32_would_fail() -> None:
     points = random_cloud("surface", 2000, 7)
     transformation = random_transform(11, 1e7)
