@@ -109,6 +109,7 @@ class _Summary:
 
     @classmethod
     def of(cls, batch: Batch) -> _Summary:
+        """Collect the summary in one pass over the records."""
         confidence: list[float] = []
         seconds: list[float] = []
         errors: Counter[str] = Counter()

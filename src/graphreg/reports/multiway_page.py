@@ -148,6 +148,7 @@ class _Scene:
 
     @classmethod
     def of(cls, result: Multiway, threads: int) -> _Scene:
+        """Describe the scans of a result."""
         share = MAX_SCENE_POINTS // len(result.clouds)
         clouds = [
             describe_cloud(subsample(cloud.points, share), name, threads)
