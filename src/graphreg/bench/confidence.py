@@ -66,7 +66,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
     lines = [
         f"{len(matches)} runs on {len({row['pair'] for row in matches})} pairs that match, {len(rows) - len(matches)} "
         f"on clouds that do not: {len(correct)} correct, {len(wrong)} wrong; runs of a pair are not independent",
-        f"area under the ROC curve: {_area(rows):.4f}; on the pairs that match {_area(matches):.4f}",
+        f"area under the ROC curve: {_area(rows):.4f}; on the pairs that match "
+        f"{'all runs are correct' if all(row['correct'] for row in matches) else f'{_area(matches):.4f}'}",
         f"reported as registered (confidence {VERDICT.success:g} or more) although wrong: {len(false_positives)} of "
         f"{len(wrong)}{_counts(false_positives)}",
         f"not reported as registered although correct: {len(false_negatives)} of {len(correct)}"

@@ -137,7 +137,7 @@ def synthetic_kind(name: str) -> str:
 
 def points_of(name: str, quick: bool) -> int | None:
     """Return the number of points to ask of synthetic scans; None for as many as the sensor delivers."""
-    # The pot costs next to nothing, and with few points its lid is too smooth to be told from its body.
+    # The pot costs next to nothing, and with few points its lid is too smooth to be distinguished from its body.
     few = quick and name.startswith(PREFIX) and name != SYNTHETIC_LID
     return QUICK_POINTS[synthetic_kind(name)] if few else None
 
