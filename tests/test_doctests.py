@@ -1,8 +1,9 @@
-"""The examples in the docstrings run."""
+"""The examples in the docstrings run, and every public function has one."""
 
 from __future__ import annotations
 
 import doctest
+import inspect
 from importlib import import_module
 from pathlib import Path
 
@@ -40,3 +41,8 @@ def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: py
         runner.run(example, out=output.append)
     assert runner.tries, "no example was found"
     assert not runner.failures, "".join(output)
+
+
+@pytest.mark.parametrize("name", [name for name in graphreg.__all__ if inspect.isfunction(getattr(graphreg, name))])
+def test_every_public_function_has_an_example(name: str) -> None:
+    assert "\nExamples\n--------\n" in inspect.cleandoc(getattr(graphreg, name).__doc__)

@@ -255,7 +255,7 @@ def test_fewer_points_are_sampled_and_weights_belong_to_prepare(body: np.ndarray
     weighted = graphreg.prepare(body, weights=np.arange(1.0, len(body) + 1))
     assert weighted.weights is not None
     assert weighted.weights.max() == 1
-    with pytest.raises(graphreg.InputError, match="^weights: the source was prepared without them"):
+    with pytest.raises(graphreg.InputError, match="^weights: the source was preprocessed without them"):
         graphreg.register(graphreg.prepare(body), body, weights=np.ones(len(body)))
     for wrong in ({"points": 0}, {"seed": -1}, {"weights": [1.0]}):
         with pytest.raises(graphreg.InputError, match=f"^{next(iter(wrong))}: "):

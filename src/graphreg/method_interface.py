@@ -72,7 +72,7 @@ class MethodSettings:
     """Base of the settings of every method: a frozen dataclass that validates its fields.
 
     A subclass lists its fields with defaults, and in `__post_init__` calls the `_require…` methods. Each raises an
-    `InputError` that names the field, what it held and what was expected.
+    `InputError` that names the field, what it contained and what was expected.
     """
 
     @property

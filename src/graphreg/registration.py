@@ -179,7 +179,7 @@ def register(
     Raises
     ------
     InputError
-        If an argument cannot be used; it says which one, what it held and what was expected.
+        If an argument cannot be used; it says which one, what it contained and what was expected.
 
     See Also
     --------
@@ -305,8 +305,8 @@ def prepare(
     whole = as_cloud(cloud)
     settings = EngineSettings(points=points)
     _require_seed(seed)
-    prepared = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
-    return replace(prepared, dropped=whole.dropped)
+    preprocessed = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
+    return replace(preprocessed, dropped=whole.dropped)
 
 
 def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
@@ -346,7 +346,7 @@ def _checked_weights(values: Any, cloud: Cloud | PreprocessedCloud, name: str) -
     if values is None:
         return None
     if isinstance(cloud, PreprocessedCloud):
-        raise InputError(f"weights: the {name} was prepared without them; pass them to prepare()")
+        raise InputError(f"weights: the {name} was preprocessed without them; pass them to prepare()")
     try:
         numbers = np.asarray(as_array(values), np.float64)
     except (TypeError, ValueError, RuntimeError, BufferError) as problem:

@@ -32,7 +32,7 @@ class PoseGraphParameters:
     # probability 0.001.
     outlier_threshold: float = 22.458
     # The threshold on the error of a loop of three edges, and on that of an edge against the pose that another one
-    # proposes, is so many times `outlier_threshold`. Derived: the other edges are about as uncertain as this one.
+    # proposes, is this multiple of `outlier_threshold`. Derived: the other edges are about as uncertain as this one.
     edges_in_loop: float = 3.0
     # Graduated non-convexity: factor by which the width of the robust kernel shrinks, and iterations at each width.
     # Chosen.

@@ -1,4 +1,4 @@
-"""Point clouds prepared for display: subsampled, described by their neighbourhood graph, with a default viewpoint."""
+"""Point clouds for display: subsampled, described by their neighbourhood graph, with a default viewpoint."""
 
 from __future__ import annotations
 
