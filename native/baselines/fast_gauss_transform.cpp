@@ -23,7 +23,7 @@ constexpr int max_squared_gap = static_cast<int>(40 / (widths_per_box * widths_p
 constexpr int reach = 5;
 static_assert(reach * reach > max_squared_gap);
 constexpr int max_boxes_per_axis = 64;
-// About so many pairs of points cost as much as a pair of boxes.
+// The number of pairs of points that cost about as much as a pair of boxes.
 constexpr double pairs_per_box_pair = 3000;
 
 // A grid of boxes around both clouds.

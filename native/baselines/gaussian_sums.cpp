@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t blocks_per_group = 4, points_per_group = eight_lanes * blocks_per_group;
 constexpr std::size_t points_per_tile = 8;
-// Sums are in single precision over so many groups, some thousand pairs, and then added up in double precision.
+// Partial sums over this number of groups, a thousand others, are in single precision; their total is in double.
 constexpr std::size_t groups_per_partial_sum = 32;
 // exp(-20) = 2e-9 is negligible beside the rounding of the sums.
 constexpr float max_exponent = 20.0f;

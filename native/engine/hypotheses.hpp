@@ -10,7 +10,7 @@
 
 namespace graphreg {
 
-// Putative correspondences with normals, whose sign is chosen alike in both clouds: each (count, 3), paired by row.
+// Putative correspondences with normals, oriented by the same rule in both clouds: each (count, 3), paired by row.
 struct OrientedCorrespondences {
     const double *source, *source_normals, *target, *target_normals;
     std::size_t count;

@@ -10,8 +10,8 @@ namespace graphreg {
 
 namespace {
 
-constexpr int reach = 2;                    // a voxel stores a surfel at most so many voxels away along each axis
-constexpr float max_squared_range = 6.25F;  // and at most so far from the voxel's centre, squared
+constexpr int reach = 2;                    // along each axis, in voxels: how far from its own voxel a surfel is stored
+constexpr float max_squared_range = 6.25F;  // and from the voxel's centre, squared
 constexpr int margin = 3;                   // voxels around all surfels: the reach, and one for rounding
 constexpr std::int64_t max_blocks = 1 << 22;
 

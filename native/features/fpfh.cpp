@@ -64,8 +64,8 @@ std::int64_t end_of(const RadiusNeighbours& around, std::size_t i) {
 void simple_histograms(const RadiusNeighbours& around, int threads, double* histograms) {
     parallel_for(around.count, 256, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            double* mine = histograms + histogram_size * i;
-            std::fill_n(mine, histogram_size, 0.0);
+            double* histogram = histograms + histogram_size * i;
+            std::fill_n(histogram, histogram_size, 0.0);
             std::size_t others = 0;
             for (std::int64_t k = around.offsets[i]; k < end_of(around, i); ++k)
                 others += static_cast<std::size_t>(around.indices[k]) != i;
@@ -76,9 +76,9 @@ void simple_histograms(const RadiusNeighbours& around, int threads, double* hist
                 if (j == i) continue;
                 const Angles angles = angles_between(around.points + 3 * i, around.normals + 3 * i,
                                                      around.points + 3 * j, around.normals + 3 * j);
-                mine[bin_of((angles.theta + std::numbers::pi) / (2 * std::numbers::pi))] += share;
-                mine[angle_bins + bin_of((angles.alpha + 1) / 2)] += share;
-                mine[2 * angle_bins + bin_of((angles.phi + 1) / 2)] += share;
+                histogram[bin_of((angles.theta + std::numbers::pi) / (2 * std::numbers::pi))] += share;
+                histogram[angle_bins + bin_of((angles.alpha + 1) / 2)] += share;
+                histogram[2 * angle_bins + bin_of((angles.phi + 1) / 2)] += share;
             }
         }
     });

@@ -17,7 +17,7 @@ struct RadiusNeighbours {
     const std::int32_t* indices;  // (offsets[count])
     const double* squared;        // (offsets[count]): squared distances
     std::size_t count;
-    std::size_t max_neighbours;  // of each point, only the first so many are used
+    std::size_t max_neighbours;  // of each point, only the first ones are used, up to this number
 };
 
 // SPFH: of each point, a histogram of each of three angles between normals and offset over its neighbours, in percent.

@@ -65,7 +65,7 @@ GRAPHREG_INLINE void neighbours_of(const NeighbourGraph& graph, const EdgeBatch&
         result[lane] = static_cast<std::size_t>(graph.neighbours[batch.point[lane] * graph.k + j]);
 }
 
-constexpr std::size_t points_per_range = 2048;  // a piece of work for a thread
+constexpr std::size_t points_per_range = 2048;  // that a thread takes at a time
 
 // Calls work(begin, end, batch) for ranges of positions in the order.
 template <class Work>

@@ -6,8 +6,8 @@
 namespace graphreg {
 
 // The plane of each point and its neighbours: unit normal (count, 3), its sign arbitrary, zero where there is no unique
-// plane (all on a line, at one point, or alike in two directions); curvature (count), the smallest eigenvalue of their
-// covariance over the sum of all three.
+// plane (all on a line, at one point, or isotropic in two directions); curvature (count), the smallest eigenvalue of
+// their covariance over the sum of all three.
 void fit_planes(const NeighbourGraph& graph, int threads, double* normals, double* curvature);
 
 // The same for voxels: the plane of all points of a voxel and of its neighbouring voxels. graph.points: the voxels'

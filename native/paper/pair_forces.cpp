@@ -108,7 +108,7 @@ void gaussian_on(const ParticleSystem& system, const TargetBlocks& targets, std:
 void pair_forces(const ParticleSystem& system, int threads, double* force, double* weight) {
     const TargetBlocks targets(system);
     auto* const work = system.law == ForceLaw::gaussian ? gaussian_on : inverse_square_on;
-    // So many pairs take about a tenth of a millisecond: enough to be worth a thread.
+    // 2^18 pairs take about a tenth of a millisecond: enough to be worth a thread.
     const std::size_t grain = std::max<std::size_t>(1, (1 << 18) / std::max<std::size_t>(1, system.targets));
     parallel_for(system.sources, grain, threads,
                  [&](std::size_t begin, std::size_t end) { work(system, targets, begin, end, force, weight); });

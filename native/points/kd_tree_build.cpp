@@ -20,10 +20,10 @@ static_assert(sizeof(Item) * leaf_size == sizeof(Leaf));
 Item* partition_below(Item* first, Item* last, double pivot, int axis) {
     Item* end = first;
     for (Item* item = first; item != last; ++item) {
-        const Item mine = *item;
+        const Item current = *item;
         *item = *end;
-        *end = mine;
-        end += mine.at[axis] < pivot;
+        *end = current;
+        end += current.at[axis] < pivot;
     }
     return end;
 }

@@ -81,7 +81,7 @@ private:
         const Half& current() const { return halves[which]; }
     };
 
-    static constexpr std::size_t few = 96;  // up to so many, counting is faster than sorting
+    static constexpr std::size_t few = 96;  // up to this number, counting is faster than sorting
 
     GRAPHREG_INLINE void prune(int q) {
         List& list = lists_[q];
@@ -139,7 +139,7 @@ private:
     }
 
     std::size_t k_;
-    std::size_t slack_;  // so many more than k are collected before they are pruned
+    std::size_t slack_;  // candidates beyond k that are collected before pruning
     List lists_[leaf_size];
     std::vector<std::int64_t> rank_;
     std::vector<std::pair<double, std::int32_t>> pairs_;

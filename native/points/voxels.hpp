@@ -15,7 +15,7 @@ struct Voxels {
         keys;  // Morton keys; without its last three bits, a key is that of the voxel twice as large
 };
 
-// Groups points (count, 3) by voxel of the grid with the given voxel size and a corner at the origin. order (count):
+// Groups points (count, 3) by voxel of the grid of voxels of this size with a corner at the origin. order (count):
 // the points, voxel by voxel along a Z-order curve; within a voxel the order is kept. The points must span fewer than
 // 2^21 voxels along each axis.
 Voxels group_by_voxel(const double* points, std::size_t count, double size, int threads, std::int32_t* order);
@@ -31,7 +31,7 @@ void voxel_moments(const double* points, const double* weights, const double* po
                    const std::int64_t* starts, std::size_t voxels, int threads, double* sums, double* means,
                    double* moments);
 
-// The number of voxels with any point, and with more than one, at the given voxel size, at twice that, at four times,
+// The number of voxels with any point, and with more than one, at this voxel size, at twice that, at four times,
 // ...: occupied, shared (levels).
 void occupied_voxels(const double* points, std::size_t count, double size, int levels, std::int64_t* occupied,
                      std::int64_t* shared);
