@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.commands import Shell
+from tests.support.commands import CommandLine
 from tests.support.snippets import BENCH, GET, UNWANTED, VIEW, environment, lines_in_text, lines_of_shell
 from tests.support.strategies import small_scan
 from typer.testing import CliRunner
@@ -87,7 +87,7 @@ def test_a_viewer_shows_a_page_until_ctrl_c(
     for name in UNWANTED:
         monkeypatch.delenv(name, raising=False)
     # Whichever port is named, another program may have it.
-    done = Shell(monkeypatch, capsys)(*words, "--port", "0")
+    done = CommandLine(monkeypatch, capsys)(*words, "--port", "0")
     assert done.status == 0, done.err + done.out
     assert "open http://127.0.0.1:" in done.out
     assert done.err == ""
@@ -163,7 +163,7 @@ def test_quick_experiments_and_their_page(
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)
     for line in (*QUICK, *PAGES):
         words = shlex.split(line)[1:]
-        done = Shell(monkeypatch, capsys)(*words, *(LESS if line in QUICK else ()))
+        done = CommandLine(monkeypatch, capsys)(*words, *(LESS if line in QUICK else ()))
         assert done.status == 0, (line, done.err + done.out)
         page = tmp_path / words[words.index("--report") + 1]
         assert "</html>" in page.read_text(encoding="utf-8"), line
@@ -184,7 +184,7 @@ def test_a_long_experiment_starts_and_keeps_finished_runs(
     monkeypatch.setattr(RunLog, "add", add_and_stop)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)
-    done = Shell(monkeypatch, capsys)(*shlex.split(line)[1:])
+    done = CommandLine(monkeypatch, capsys)(*shlex.split(line)[1:])
     assert done.status == 130, done.err + done.out
     assert "stopped; the same command without --fresh goes on where it was" in done.err
     assert runs_in(tmp_path / "results") == 1
