@@ -98,7 +98,7 @@ def test_a_second_run_resumes_the_first(tmp_path: Path, monkeypatch: pytest.Monk
     arguments = ["bench", "accuracy", "--quick", "--methods", "icp,icp-kp", "-o", str(tmp_path), "--budget", "99"]
     stopped = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
     assert stopped.exit_code != 0
-    assert "accuracy stopped; the same command without --fresh goes on where it was" in stopped.output
+    assert "accuracy interrupted; the same command without --fresh resumes it" in stopped.output
     assert not (tmp_path / "accuracy.json").exists()
     done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
     assert done.exit_code == 0, done.output

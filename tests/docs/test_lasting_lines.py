@@ -186,7 +186,7 @@ def test_a_long_experiment_starts_and_keeps_finished_runs(
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)
     done = CommandLine(monkeypatch, capsys)(*shlex.split(line)[1:])
     assert done.status == 130, done.err + done.out
-    assert "stopped; the same command without --fresh goes on where it was" in done.err
+    assert "interrupted; the same command without --fresh resumes it" in done.err
     assert runs_in(tmp_path / "results") == 1
 
 
@@ -198,7 +198,7 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=600)
     assert running.returncode == 130, out + err
-    assert "stopped; the same command without --fresh goes on where it was" in err
+    assert "interrupted; the same command without --fresh resumes it" in err
     assert "Traceback" not in err
     assert runs_in(tmp_path / "results")
 
