@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,12 @@ class ConvexPart:
         rotation = transformation[:3, :3]
         centre = rotation @ self.centre + transformation[:3, 3]
         return ConvexPart(centre, rotation @ self.axes, self.planes, self.quadric)
+
+    def contains(self, points: Floats) -> Mask:
+        """Which points (N, 3) lie in the interior of the part."""
+        local = (points - self.centre) @ np.linalg.inv(self.axes).T
+        inside = (local @ self.planes[:, :3].T < self.planes[:, 3] - 1e-9).all(axis=1)
+        return np.asarray(inside & (((self.quadric * local) ** 2).sum(axis=1) < 1 - 1e-9))
 
     def cast(self, origin: Floats, directions: Floats) -> tuple[Floats, Floats]:
         """Range at which each ray enters the part (infinite: never), and the outward normal there."""
