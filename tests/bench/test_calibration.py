@@ -17,7 +17,6 @@ from graphreg.bench.calibration import (
     logistic,
     normalised_error,
     predictors,
-    subject_of,
 )
 from graphreg.engine.observability import OBSERVABILITY, Observability, inflation_of
 from graphreg.poses import pose, rotation_from_vector
@@ -26,7 +25,7 @@ from graphreg.poses import pose, rotation_from_vector
 def runs_on(subjects: list[str], correct: list[bool], inliers: list[int]) -> list[dict[str, Any]]:
     return [
         {
-            "pair": f"{subject}_1_to_0", "correct": yes, "inliers": count, "score": 1.0, "runner-up score": None,
+            "scene": subject, "correct": yes, "inliers": count, "score": 1.0, "runner-up score": None,
             "overlap": 0.5, "degenerate": False, "confidence": 0.5,
         }
         for subject, yes, count in zip(subjects, correct, inliers, strict=True)
@@ -92,7 +91,7 @@ def test_runs_on_one_object_are_in_one_fold_and_not_fitted() -> None:
     fitted: list[set[str]] = []
 
     def fit(some: Any) -> Any:
-        fitted.append({subject_of(row["pair"]) for row in some})
+        fitted.append({row["scene"] for row in some})
         return np.zeros(1)
 
     folds, _ = cross_validate(rows, fit)
@@ -119,19 +118,7 @@ def test_what_separates_nothing_is_not_learnt_by_heart() -> None:
 def test_the_cross_validated_nees_of_calibrated_errors_is_one() -> None:
     rng = np.random.default_rng(6)
     rows = [
-        {"pair": f"object{number % 20}_1", "roughness": rng.uniform(0, 0.4), "NEES / 6": rng.chisquare(6) / 6}
+        {"scene": f"object{number % 20}", "roughness": rng.uniform(0, 0.4), "NEES / 6": rng.chisquare(6) / 6}
         for number in range(1000)
     ]
     assert np.mean(cross_validated_nees(rows)) == pytest.approx(1, abs=4 * np.sqrt(2 / 6 / 500))
-
-
-@pytest.mark.parametrize(
-    ("pair", "subject"),
-    [
-        ("synthetic_hare_30", "hare"),
-        ("bunny_045_to_000", "bunny"),
-        ("stanford_dragon/dragonStandRight_0.ply to synthetic_hand_0", "dragon"),
-    ],
-)
-def test_the_subject_is_that_of_the_source(pair: str, subject: str) -> None:
-    assert subject_of(pair) == subject

@@ -34,10 +34,16 @@ def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -
     done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
     assert done.exit_code == 0, done.output
     rows = read_rows(tmp_path / "confidence.rows.jsonl.gz")
-    assert [row["task"] for row in rows] == ["match"] * 5 + ["different"] * 2 + ["halves"] * 6
+    assert [row["task"] for row in rows] == [
+        *["match"] * 7,
+        *["ambiguous"] * 4,
+        *["different"] * 2,
+        *["halves"] * 6,
+    ]
+    assert [row["group"] for row in rows[5:7]] == ["50 % uniform outliers", "91 % uniform outliers"]
     assert {type(row["correct"]) for row in rows} == {bool}
-    assert all((row["NEES / 6"] is None) == (not row["correct"]) for row in rows)
-    assert confidence.summary(rows)[0].startswith("5 runs on 1 pairs that match, 8 on clouds that do not")
+    assert all((row["NEES / 6"] is None) == (not row["correct"]) for row in rows if row["task"] != "ambiguous")
+    assert confidence.summary(rows)[0].startswith("7 runs on 1 pairs that match, 12 on ambiguous pairs and on")
     assert "area under the ROC curve" in done.output
     assert any(line.startswith("object, noise 0.2 %: ") for line in confidence.summary(rows))
     ElementTree.fromstring((tmp_path / "confidence.svg").read_text())
@@ -46,7 +52,8 @@ def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -
 def test_errors_are_counted_and_bins_have_every_run() -> None:
     def run(task: str, correct: bool, value: float, start: int = 0) -> dict[str, Any]:
         return {
-            "task": task, "pair": "synthetic_a", "kind": "object", "corruption": "clean", "initial pose": start,
+            "task": task, "group": task, "pair": "synthetic_a", "scene": "a", "kind": "object",
+            "corruption": "clean", "initial pose": start,
             "correct": correct, "success": value >= 0.75, "confidence": value, "NEES / 6": 2.0 if correct else None,
         }  # fmt: skip
 
@@ -62,6 +69,11 @@ def test_errors_are_counted_and_bins_have_every_run() -> None:
     assert "area under the ROC curve: 0.7500; on the pairs that match 1.0000" in lines
     # A second initial pose without noise is the same error once more.
     assert "object, clean: 2 (2) over 1 runs" in lines
+    assert [tuple(line.values())[:6] for line in confidence.by_group(rows)] == [
+        ("match", 3, 2, 1, 0, 1),
+        ("halves", 1, 0, 1, 1, 0),
+        ("all", 4, 2, 2, 1, 1),
+    ]
     assert [(line["runs"], line["share correct"]) for line in confidence.tables(rows)[confidence.RELIABILITY]] == [
         (1, 0.0),
         (1, 1.0),
@@ -78,6 +90,7 @@ def test_fitted_constants_stand_beside_those_in_use() -> None:
         rows.append(
             {
                 "task": "match", "pair": f"synthetic_object{number % 10}_30", "kind": "object", "corruption": "noise",
+                "scene": f"object{number % 10}", "group": "pairs",
                 "initial pose": 0, "correct": correct, "success": correct, "confidence": 0.5, "degenerate": False,
                 "inliers": inliers, "score": 1.0, "runner-up score": rng.random(), "overlap": rng.random(),
                 "roughness": rng.uniform(0, 0.4), "NEES / 6": rng.chisquare(6) / 6 if correct else None,

@@ -17,7 +17,6 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 from scipy.stats import rankdata
 
-from graphreg.bench.pairs import PREFIX
 from graphreg.clouds import Floats
 from graphreg.engine.observability import OBSERVABILITY, Observability, inflation_of
 from graphreg.engine.verdict import VERDICT
@@ -106,18 +105,18 @@ def fit_inflation(rows: Sequence[Row]) -> Floats:
 
 
 def cross_validate(rows: Sequence[Row], fit: Callable[[Sequence[Row]], Floats]) -> tuple[NDArray[np.int64], Floats]:
-    """Fit constants without the objects of each fold.
+    """Fit constants without the objects and scenes of each fold.
 
     Returns
     -------
     folds : (n,) array of int
-        Fold of each run; all runs on an object are in one fold.
+        Fold of each run; all runs on an object or scene are in one fold.
     constants : (FOLDS, k) array
         Constants fitted to the runs of the other folds.
     """
-    subjects = [subject_of(row["pair"]) for row in rows]
-    numbers = {subject: number for number, subject in enumerate(sorted(set(subjects)))}
-    folds = np.array([numbers[subject] % FOLDS for subject in subjects])
+    scenes = [row["scene"] for row in rows]
+    numbers = {scene: number for number, scene in enumerate(sorted(set(scenes)))}
+    folds = np.array([numbers[scene] % FOLDS for scene in scenes])
     return folds, np.array(
         [fit([row for row, fold in zip(rows, folds, strict=True) if fold != out]) for out in range(FOLDS)]
     )
@@ -142,11 +141,17 @@ def cross_validated_nees(rows: Sequence[Row]) -> Floats:
     return np.asarray(_uninflated(rows) / np.array(inflation))
 
 
-def can_be_fitted(rows: Sequence[Row]) -> bool:
-    """Return whether there are enough runs of either kind, on enough objects, to fit and cross-validate."""
+def can_be_fitted(rows: Sequence[Row], calibrated: Sequence[Row]) -> bool:
+    """Return whether there are enough runs of either kind, on enough scenes, to fit and cross-validate.
+
+    Parameters
+    ----------
+    rows, calibrated : sequence of rows
+        As for `fitted_constants`.
+    """
     correct = [row["correct"] for row in rows]
-    subjects = {subject_of(row["pair"]) for row in rows}
-    return min(correct.count(True), correct.count(False)) >= FOLDS and len(subjects) >= FOLDS
+    scenes = min(len({row["scene"] for row in some}) for some in (rows, calibrated))
+    return min(correct.count(True), correct.count(False), scenes) >= FOLDS
 
 
 def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dict[str, Any]]:
@@ -177,12 +182,6 @@ def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dic
             for number, term in enumerate(terms)
         ]
     return lines
-
-
-def subject_of(pair: str) -> str:
-    """Return the subject of a run; of clouds that do not match, that of the source."""
-    name = pair.removeprefix(PREFIX).replace("stanford_", "").replace("/", "_")
-    return name.split("_")[0]
 
 
 def logistic(values: Floats) -> Floats:

@@ -33,11 +33,41 @@ jobs, measure = confidence_runs.jobs, confidence_runs.measure
 
 
 def tables(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
-    """Return the reliability in bins of confidence, and the fitted constants beside those in use."""
+    """Return the verdict by group, the reliability in bins of confidence, and the fitted constants."""
     calibrated = _with_exact_truth(rows)
-    if not can_be_fitted(rows) or not calibrated:
-        return {RELIABILITY: reliability(rows)}
-    return {RELIABILITY: reliability(rows), "Fitted constants": fitted_constants(rows, calibrated)}
+    found = {"Verdict by group": by_group(rows), RELIABILITY: reliability(rows)}
+    if can_be_fitted(rows, calibrated):
+        found["Fitted constants"] = fitted_constants(rows, calibrated)
+    return found
+
+
+def by_group(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return both kinds of errors of the verdict for each group of runs, and for all."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    if len(groups) > 1:
+        groups["all"] = list(rows)
+    lines = []
+    for name, mine in groups.items():
+        called = [row for row in mine if row["success"]]
+        correct = [row for row in mine if row["correct"]]
+        area = _area(mine)
+        lines.append(
+            {
+                "group": name,
+                "runs": len(mine),
+                "correct": len(correct),
+                "called a success": len(called),
+                "of these wrong": sum(not row["correct"] for row in called),
+                "correct but not called": sum(not row["success"] for row in correct),
+                "area under ROC": None if np.isnan(area) else area,
+                "largest confidence if wrong": max(
+                    (row["confidence"] for row in mine if not row["correct"]), default=None
+                ),
+            }
+        )
+    return lines
 
 
 def reliability(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -58,21 +88,22 @@ def reliability(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """Return statements about the results, one a line."""
-    matches = [row for row in rows if row["task"] == "match"]
+    matches = [row for row in rows if row["task"] in ("match", "listed")]
     correct, wrong = ([row for row in rows if row["correct"] is answer] for answer in (True, False))
     false_positives = [row for row in wrong if row["success"]]
     false_negatives = [row for row in correct if not row["success"]]
     calibrated = _with_exact_truth(rows)
     lines = [
         f"{len(matches)} runs on {len({row['pair'] for row in matches})} pairs that match, {len(rows) - len(matches)} "
-        f"on clouds that do not: {len(correct)} correct, {len(wrong)} wrong; runs of a pair are not independent",
+        f"on ambiguous pairs and on clouds that do not match: {len(correct)} correct, {len(wrong)} wrong; runs of a "
+        "pair are not independent; no pose of an ambiguous pair counts as correct",
         f"area under the ROC curve: {_area(rows):.4f}; on the pairs that match "
         f"{'all runs are correct' if all(row['correct'] for row in matches) else f'{_area(matches):.4f}'}",
         f"reported as registered (confidence {VERDICT.success:g} or more) although wrong: {len(false_positives)} of "
         f"{len(wrong)}{_counts(false_positives)}",
         f"not reported as registered although correct: {len(false_negatives)} of {len(correct)}"
         f"{_counts(false_negatives)}",
-        *(_cross_validation(rows, calibrated) if can_be_fitted(rows) and calibrated else ()),
+        *(_cross_validation(rows, calibrated) if can_be_fitted(rows, calibrated) else ()),
         "below, the mean of NEES / 6 (normalised estimation error squared, over correct runs on synthetic scans, whose "
         "ground truth is exact): 1 is calibrated, at 4 errors are twice as large as the covariance says; in brackets "
         "the median, 0.89 if calibrated",

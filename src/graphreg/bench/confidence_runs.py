@@ -1,14 +1,15 @@
-"""Runs of the experiment on confidence: pairs that match, and clouds that do not.
+"""Runs of the experiment on confidence: pairs that match, pairs that are ambiguous, and clouds that do not match.
 
-Pairs are registered from several initial poses, clean and corrupted. For clouds that do not match every pose is wrong:
-different bodies and scenes, scaled to the same size, and the two halves of a scan. A row has everything that the
-verdict is based on.
+Pairs are registered from several initial poses, clean and corrupted, up to ten outliers for each point; beside ours,
+samples of lists of public data sets. A pose of an ambiguous pair is right only if the pair determines it. For clouds
+that do not match every pose is wrong: different bodies and scenes, scaled to the same size, the two halves of a scan,
+fragments of rooms that do not overlap, noise. A row has everything that the verdict is based on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
@@ -18,15 +19,29 @@ import numpy as np
 
 from graphreg.bench.calibration import normalised_error
 from graphreg.bench.comparison_runs import ROTATION_ERROR
-from graphreg.bench.corruption import CLEAN, CORRUPTIONS, Corruption
+from graphreg.bench.confidence_fragments import fragments_apart
+from graphreg.bench.corruption import CLEAN, CORRUPTIONS, UNIFORM_OUTLIERS, Corruption
 from graphreg.bench.initial_poses import diagonal, initial_poses
-from graphreg.bench.pairs import PREFIX, entries_of, kinds_of, pair_of, points_of, select
+from graphreg.bench.pairs import (
+    MAX_DEGREES,
+    MAX_SHARE,
+    PREFIX,
+    Pair,
+    entries_of,
+    kinds_of,
+    listed_pair,
+    pair_of,
+    points_of,
+    select,
+)
 from graphreg.clouds import Floats, as_cloud
-from graphreg.datasets import synthetic
+from graphreg.datasets import ambiguous_scenes, synthetic
 from graphreg.engine.observability import Observability, median_roughness
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.settings import EngineSettings
+from graphreg.errors import InputError
 from graphreg.files import read
+from graphreg.metrics import angular_error, rmsd, translation_error
 from graphreg.poses import inverse, principal_frame, transform
 from graphreg.threads import thread_count
 
@@ -40,6 +55,18 @@ VARIANTS = 2
 QUICK_DIFFERENT, QUICK_FAMILIES = 4, ("hare", "casting", "room")
 # The halves of these can be aligned to each other.
 SYMMETRIC = ("teapot",)
+# Initial poses of pairs with uniform outliers.
+OUTLIER_STARTS = 2
+# Lists of the form of pairs.json, how many of their pairs are sampled, and from how many initial poses.
+LISTS = {"3dmatch.json": (400, 1), "low_overlap.json": (400, 4), "lidar_far.json": (400, 4)}
+# What the benchmark of 3DMatch counts as right, in degrees and metres.
+BENCHMARK_LIST, BENCHMARK_TOLERANCE = "3dmatch.json", (15.0, 0.3)
+# Pairs of fragments that do not overlap.
+FRAGMENTS = 600
+# Samples of each ambiguous scene.
+AMBIGUOUS_SEEDS = 12
+QUICK_AMBIGUOUS, QUICK_AMBIGUOUS_POINTS = ("cube", "stairs", "plate with a boss", "uniform noise"), 2000
+GROUPS = ("pairs", "outliers", "lists", "ambiguous", "different", "halves", "fragments")
 
 
 @dataclass(frozen=True)
@@ -70,32 +97,113 @@ class Halves:
     quick: bool
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A pair of a list, from all its initial poses."""
+
+    list: str
+    pair: str
+    starts: int
+
+
+@dataclass(frozen=True)
+class Ambiguous:
+    """A pair of an ambiguous scene, or of noise."""
+
+    scene: str
+    seed: int
+    points: int | None
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Fragments of rooms that do not overlap."""
+
+    group: str
+    source: str
+    target: str
+
+
+Job = Match | Different | Halves | Listed | Ambiguous | Apart
+
+
 def jobs(
-    data: Path | None, quick: bool = False, starts: int | None = None, pairs: str | None = None
-) -> list[Match | Different | Halves]:
-    """Return the jobs: pairs that match, different subjects, halves."""
+    data: Path | None,
+    quick: bool = False,
+    starts: int | None = None,
+    pairs: str | None = None,
+    groups: str | None = None,
+) -> list[Job]:
+    """Return the jobs of the groups, which are separated by commas; by default of all `GROUPS`."""
+    made: dict[str, Callable[[], Iterable[Job]]] = {
+        "pairs": lambda: _matches(data, quick, starts, pairs),
+        "outliers": lambda: _outliers(data, quick, starts, pairs),
+        "lists": lambda: [] if data is None else _listed(data, starts),
+        "ambiguous": lambda: _ambiguous(quick),
+        "different": lambda: _different(data, quick),
+        "halves": lambda: _halves(data, quick),
+        "fragments": lambda: [] if data is None else [Apart(*each) for each in fragments_apart(data, FRAGMENTS)],
+    }
+    asked = GROUPS if groups is None else tuple(groups.split(","))
+    if unknown := set(asked) - set(GROUPS):
+        raise InputError(f"groups: {min(unknown)!r} is none of {', '.join(GROUPS)}")
+    return [job for name in GROUPS if name in asked for job in made[name]()]
+
+
+def _selected(data: Path | None, quick: bool, pairs: str | None) -> dict[str, str]:
     known = {**kinds_of(None), **(kinds_of(data) if data is not None else {})}
     quick_pairs = ",".join(f"{PREFIX}{family}_?0" for family in QUICK_FAMILIES)
-    kinds = select(known, pairs or (quick_pairs if quick else "*"))
-    matches = [
-        Match(name, corruption, starts or (QUICK_STARTS if quick else STARTS), points_of(name, quick))
-        for name, kind in kinds.items()
+    return select(known, pairs or (quick_pairs if quick else "*"))
+
+
+def _matches(data: Path | None, quick: bool, starts: int | None, pairs: str | None) -> Iterator[Match]:
+    for name, kind in _selected(data, quick, pairs).items():
         for corruption in (
             CLEAN,
             *(CORRUPTIONS if kind == "object" else ()),
             *((LITTLE_NOISE if kind == "object" else LITTLE_NOISE_IN_SCENES,) if name.startswith(PREFIX) else ()),
-        )
-    ]
-    families = families_of(data)
+        ):
+            yield Match(name, corruption, starts or (QUICK_STARTS if quick else STARTS), points_of(name, quick))
+
+
+def _outliers(data: Path | None, quick: bool, starts: int | None, pairs: str | None) -> Iterator[Match]:
+    for name, kind in _selected(data, quick, pairs).items():
+        for corruption in UNIFORM_OUTLIERS[:: 4 if quick else 1]:
+            if kind == "object":
+                yield Match(name, corruption, starts or (1 if quick else OUTLIER_STARTS), points_of(name, quick))
+
+
+def _listed(data: Path, starts: int | None) -> Iterator[Listed]:
+    for name, (count, usual) in LISTS.items():
+        entries = entries_of(data, name) if (data / name).is_file() else []
+        for number in sorted(np.random.default_rng(0).permutation(len(entries))[:count]):
+            yield Listed(name, entries[number]["name"], starts or usual)
+
+
+def _ambiguous(quick: bool) -> list[Ambiguous]:
     if quick:
-        families = {name: family for name, family in families.items() if family in QUICK_FAMILIES}
+        return [Ambiguous(name, 0, QUICK_AMBIGUOUS_POINTS) for name in QUICK_AMBIGUOUS]
+    return [Ambiguous(name, seed, None) for seed in range(AMBIGUOUS_SEEDS) for name in ambiguous_scenes.names()]
+
+
+def _families(data: Path | None, quick: bool) -> dict[str, str]:
+    return {name: family for name, family in families_of(data).items() if not quick or family in QUICK_FAMILIES}
+
+
+def _different(data: Path | None, quick: bool) -> list[Different]:
+    families = _families(data, quick)
     candidates = [(x, y) for x, y in permutations(families, 2) if families[x] != families[y]]
     sampled = np.random.default_rng(0).permutation(len(candidates))[: QUICK_DIFFERENT if quick else DIFFERENT]
-    different = [Different(source, target, quick) for source, target in (candidates[number] for number in sampled)]
-    halves = [
-        Halves(name, axis, quick) for name, family in families.items() if family not in SYMMETRIC for axis in range(3)
+    return [Different(source, target, quick) for source, target in (candidates[number] for number in sampled)]
+
+
+def _halves(data: Path | None, quick: bool) -> list[Halves]:
+    return [
+        Halves(name, axis, quick)
+        for name, family in _families(data, quick).items()
+        if family not in SYMMETRIC
+        for axis in range(3)
     ]
-    return [*matches, *different, *halves]
 
 
 def families_of(data: Path | None) -> dict[str, str]:
@@ -108,26 +216,36 @@ def families_of(data: Path | None) -> dict[str, str]:
     return families
 
 
-def measure(job: Match | Different | Halves, data: Path | None) -> Iterator[dict[str, Any]]:
+def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
     """Yield a row for each registration."""
     if isinstance(job, Match):
         yield from _measure_match(job, data)
-        return
-    if isinstance(job, Different):
-        task, name = "different", f"{job.source} to {job.target}"
+    elif isinstance(job, Listed):
+        assert data is not None
+        yield from _measure_listed(job, data)
+    elif isinstance(job, Ambiguous):
+        yield _measure_ambiguous(job)
+    elif isinstance(job, Different):
+        name = f"{job.source} to {job.target}"
         source, target = _cloud(job.source, data, job.quick), _cloud(job.target, data, job.quick)
-        source = source * diagonal(target) / diagonal(source)
+        yield _measure_negative("different", name, source * diagonal(target) / diagonal(source), target, "different")
+    elif isinstance(job, Halves):
+        halves = halves_of(_cloud(job.cloud, data, job.quick), job.axis)
+        yield _measure_negative("halves", f"{job.cloud}, axis {job.axis}", *halves, "halves")
     else:
-        task, name = "halves", f"{job.cloud}, axis {job.axis}"
-        source, target = halves_of(_cloud(job.cloud, data, job.quick), job.axis)
+        clouds = _cloud(job.source, data, False), _cloud(job.target, data, False)
+        yield _measure_negative("apart", f"{job.source} to {job.target}", *clouds, job.group)
+
+
+def _measure_negative(task: str, name: str, source: Floats, target: Floats, group: str) -> dict[str, Any]:
     _, start = initial_poses(name, "object", source, 2)
     verdict, _, _ = _judged(transform(start, source), target)
-    row = {"task": task, "pair": name, "kind": task, "corruption": CLEAN.name, "initial pose": 1, "correct": False}
-    yield {**row, **verdict, ROTATION_ERROR: None, "rmsd / tolerance": None, "NEES / 6": None}
+    return {**_about(task, name, task, group, 1), "correct": False, **verdict, **_errors(None, None, None)}
 
 
 def _measure_match(job: Match, data: Path | None) -> Iterator[dict[str, Any]]:
     pair = pair_of(job.pair, data, job.points)
+    group = job.corruption.name if job.corruption in UNIFORM_OUTLIERS else "pairs"
     for number, start in enumerate(initial_poses(pair.name, pair.kind, pair.source, job.starts)):
         # Corrupted anew for each initial pose, so that the errors are independent.
         source = job.corruption.apply(pair.source, 2 * number)
@@ -137,18 +255,70 @@ def _measure_match(job: Match, data: Path | None) -> Iterator[dict[str, Any]]:
         correct = pair.is_correct(degrees, distance)
         truth = pair.nearest_truth(found @ start) @ inverse(start)
         nees = normalised_error(found, truth, observability) if correct and observability is not None else None
-        yield {
-            "task": "match",
-            "pair": job.pair,
-            "kind": pair.kind,
-            "corruption": job.corruption.name,
-            "initial pose": number,
-            "correct": correct,
-            **verdict,
-            ROTATION_ERROR: degrees,
-            "rmsd / tolerance": distance,
-            "NEES / 6": nees,
-        }
+        about = _about("match", job.pair, pair.kind, group, number, job.corruption)
+        yield {**about, "correct": correct, **verdict, **_errors(degrees, distance, nees)}
+
+
+def _measure_listed(job: Listed, data: Path) -> Iterator[dict[str, Any]]:
+    entry = next(entry for entry in entries_of(data, job.list) if entry["name"] == job.pair)
+    pair = listed_pair(entry, data)
+    # Every initial pose is random: as scanned, fragments may be aligned already.
+    for number, start in enumerate(initial_poses(pair.name, pair.kind, pair.source, job.starts + 1)):
+        if number:
+            verdict, found, _ = _judged(transform(start, pair.source), pair.target)
+            errors = pair.errors(found @ start)
+            correct = _counts_as_correct(job.list, pair, found @ start)
+            # Names of the benchmark's pairs begin with that of its list of pairs.
+            group = job.pair.split("_")[0] if job.list == BENCHMARK_LIST else job.list.removesuffix(".json")
+            about = _about("listed", job.pair, pair.kind, group, number)
+            yield {**about, "scene": scene_of(entry["source"]), "correct": correct, **verdict, **_errors(*errors, None)}
+
+
+def _counts_as_correct(name: str, pair: Pair, found: Floats) -> bool:
+    if name != BENCHMARK_LIST:
+        return pair.is_correct(*pair.errors(found))
+    degrees, metres = BENCHMARK_TOLERANCE
+    return angular_error(found, pair.truth) < degrees and translation_error(found, pair.truth) < metres
+
+
+def _measure_ambiguous(job: Ambiguous) -> dict[str, Any]:
+    points = {} if job.points is None else {"points": job.points}
+    pair = ambiguous_scenes.pair(job.scene, seed=job.seed, **points)
+    verdict, found, _ = _judged(pair.source, pair.target)
+    tolerance = MAX_SHARE * diagonal(pair.target)
+
+    def matches(truth: Floats) -> bool:
+        return angular_error(found, truth) <= MAX_DEGREES["object"] and rmsd(found, truth, pair.source) <= tolerance
+
+    degrees, distance = angular_error(found, pair.equivalent[0]), rmsd(found, pair.equivalent[0], pair.source)
+    group = "noise" if job.scene.endswith("noise") else "determined by a feature" if pair.determined else "ambiguous"
+    return {
+        **_about("ambiguous", job.scene, group, group, job.seed),
+        "correct": pair.determined and matches(pair.T_target_source),
+        "equivalent": any(map(matches, pair.equivalent)),
+        **verdict,
+        **_errors(degrees, distance / tolerance, None),
+    }
+
+
+def _about(task: str, pair: str, kind: str, group: str, number: int, corruption: Corruption = CLEAN) -> dict[str, Any]:
+    """What a row is about: `group` for the summaries, `scene` for the cross-validation."""
+    return {
+        "task": task, "pair": pair, "kind": kind, "group": group, "scene": scene_of(pair),
+        "corruption": corruption.name, "initial pose": number,
+    }  # fmt: skip
+
+
+def _errors(degrees: float | None, distance: float | None, nees: float | None) -> dict[str, Any]:
+    return {ROTATION_ERROR: degrees, "rmsd / tolerance": distance, "NEES / 6": nees}
+
+
+def scene_of(name: str) -> str:
+    """Return the object or scene of a pair or a path; of clouds that do not match, that of the source."""
+    short = name.removeprefix(PREFIX)
+    for prefix in ("stanford_", "3dmatch_", "3DMatch_", "3DLoMatch_"):
+        short = short.removeprefix(prefix)
+    return short.replace("/", "_").split("_")[0].split()[0]
 
 
 def _judged(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Observability | None]:
@@ -156,16 +326,13 @@ def _judged(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Obs
     clouds = as_cloud(source, "source").points, as_cloud(target, "target").points
     outcome = register_graphreg(*clouds, EngineSettings(), threads=thread_count(None))
     verdict, scores = outcome.verdict, (*outcome.scores, None)
-    evidence, observability = verdict.evidence, verdict.observability
+    observability = verdict.observability
     return (
         {
             "success": verdict.success,
             "confidence": verdict.confidence,
-            "overlap": evidence.overlap,
-            "inlier rmse": evidence.inlier_rmse if evidence.overlap else None,
+            **{name: _plain(value) for name, value in asdict(verdict.evidence).items()},
             "voxel": outcome.voxel,
-            "correspondences": evidence.correspondences,
-            "inliers": evidence.inliers,
             "score": scores[0],
             "runner-up score": scores[1],
             "hypotheses": outcome.hypotheses,
@@ -176,6 +343,15 @@ def _judged(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Obs
         outcome.transformation,
         observability,
     )
+
+
+def _plain(value: Any) -> Any:
+    """A figure of the evidence as JSON can store it: None for what is not a number."""
+    if isinstance(value, np.ndarray | tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def halves_of(points: Floats, axis: int) -> tuple[Floats, Floats]:

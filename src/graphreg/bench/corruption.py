@@ -17,7 +17,9 @@ class Corruption:
     name : str
         Name in the tables.
     outliers : float, default 0
-        Gaussian outliers for each point.
+        Outliers for each point.
+    outlier_kind : {"gaussian", "uniform"}, default "gaussian"
+        Their distribution; see `add_outliers`.
     noise : float, default 0
         Standard deviation of Gaussian noise, relative to the sides of the bounding box.
     rim : float, default 1
@@ -26,6 +28,7 @@ class Corruption:
 
     name: str
     outliers: float = 0.0
+    outlier_kind: str = "gaussian"
     noise: float = 0.0
     rim: float = 1.0
 
@@ -35,7 +38,7 @@ class Corruption:
             points = thin_by_distance(points, self.rim, seed)
         if self.noise:
             points = add_noise(points, self.noise, seed)
-        return add_outliers(points, self.outliers, "gaussian", seed)[0] if self.outliers else points
+        return add_outliers(points, self.outliers, self.outlier_kind, seed)[0] if self.outliers else points
 
 
 CLEAN = Corruption("clean")
@@ -44,4 +47,9 @@ CORRUPTIONS = (
     Corruption("50 % outliers", outliers=0.5),
     Corruption("noise 0.8 %", noise=0.008),
     Corruption("noise 1.4 %", noise=0.014),
+)
+# Outliers that fill the box: 50, 67, 75, 83 and 91 % of all points.
+UNIFORM_OUTLIERS = tuple(
+    Corruption(f"{100 * ratio / (1 + ratio):.0f} % uniform outliers", outliers=float(ratio), outlier_kind="uniform")
+    for ratio in (1, 2, 3, 5, 10)
 )

@@ -188,18 +188,24 @@ def pair_of(name: str, data: Path | None, points: int | None = None, seed: int =
     for part in (first, last):
         if part not in known:
             raise FileError(data / "pairs.json", f"has no pair {part!r}")
-    entry, truth = known[first], np.array(known[first]["T_target_source"])
-    if name in COMPOSED:
-        truth = truth @ np.array(known[last]["T_target_source"])
+    if name not in COMPOSED:
+        return listed_pair(known[name], data)
+    truth = np.array(known[first]["T_target_source"]) @ np.array(known[last]["T_target_source"])
+    composed = {**known[first], "name": name, "source": known[last]["source"], "T_target_source": truth}
+    return listed_pair(composed, data)
+
+
+def listed_pair(entry: dict[str, Any], data: Path) -> Pair:
+    """Load the pair of an entry of pairs.json, or of another list of that form."""
     target = read(data / entry["target"])
     symmetry = entry.get("symmetry_axis")
     described = entry.get("ground_truth", "")
     return Pair(
-        name=name,
+        name=entry["name"],
         kind=entry["kind"],
-        source=read(data / known[last]["source"]),
+        source=read(data / entry["source"]),
         target=target,
-        truth=truth,
+        truth=np.array(entry["T_target_source"]),
         max_degrees=entry["max_rotation_error_deg"],
         tolerance=entry["max_rmsd"] or MAX_SHARE * diagonal(target),
         voxel=entry["peer_voxel"],
@@ -208,15 +214,15 @@ def pair_of(name: str, data: Path | None, points: int | None = None, seed: int =
     )
 
 
-def entries_of(data: Path) -> list[dict[str, Any]]:
-    """Read pairs.json.
+def entries_of(data: Path, name: str = "pairs.json") -> list[dict[str, Any]]:
+    """Read pairs.json, or another list of that form.
 
     Raises
     ------
     FileError
         If it is no JSON text.
     """
-    path = data / "pairs.json"
+    path = data / name
     try:
         entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as problem:

@@ -46,6 +46,9 @@ def bench(
         str | None,
         typer.Option(help="Only pairs whose names match, such as '*dragon*,bunny*' (engine, confidence)."),
     ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Only these groups of runs, such as 'ambiguous,fragments' (confidence).")
+    ] = None,
     peers: Annotated[
         bool | None,
         typer.Option(help="Also run other libraries that are installed; default unless --quick."),
@@ -87,7 +90,7 @@ def bench(
         raise InputError(f"data: {data} is not a folder")
     check_folder(out)
     check_outputs(page=report)
-    passed = {"methods": methods, "starts": starts, "pairs": pairs, "peers": peers}
+    passed = {"methods": methods, "starts": starts, "pairs": pairs, "groups": groups, "peers": peers}
     options = {name: value for name, value in passed.items() if value is not None}
     known = {name: options_of(name) for name in wanted}
     for option in options:
