@@ -1,9 +1,10 @@
-"""Shared by all tests: hypothesis' profile, Ctrl-C, the folder of real scans, small pictures."""
+"""Shared by all tests: hypothesis' profile, Ctrl-C, rays that are cast once, real scans, small pictures."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# As many processes as there are cores run the tests: threads of BLAS would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from graphreg.clouds import Floats
+from graphreg.datasets.convex_scenes import ConvexScene
+from graphreg.datasets.implicit_surfaces import ImplicitSurface
 from graphreg.datasets.scan_setups import SETUPS
 
 settings.register_profile("graphreg", deadline=None, derandomize=True, max_examples=60)
@@ -19,6 +26,30 @@ settings.load_profile("graphreg")
 # A shell starts background jobs with Ctrl-C ignored, which commands that tests start would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+Cast = Callable[..., tuple[Floats, Floats]]
+
+
+def _cast_once(cast: Cast, known: dict[tuple[object, ...], tuple[Floats, Floats]]) -> Cast:
+    def cast_or_recall(surface: object, origin: Floats, directions: Floats, max_range: float) -> tuple[Floats, Floats]:
+        key = surface, origin.tobytes(), hash(directions.tobytes()), len(directions), max_range
+        if key not in known:
+            known[key] = cast(surface, origin, directions, max_range)
+        ranges, normals = known[key]
+        return ranges.copy(), normals.copy()
+
+    return cast_or_recall
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forget_rays() -> Iterator[Callable[[], None]]:
+    """Rays that several tests cast are cast once: to scan takes longer than to register. Call it to cast them again."""
+    known: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for surface in (ImplicitSurface, ConvexScene):
+            patch.setattr(surface, "cast", _cast_once(surface.cast, known))
+        yield known.clear
 
 
 @pytest.fixture(scope="session")

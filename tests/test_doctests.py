@@ -33,6 +33,7 @@ SLOW = (
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MODULES]
 )
+@pytest.mark.usefixtures("small_pictures")
 def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     output: list[str] = []

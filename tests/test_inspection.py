@@ -117,7 +117,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("name", "scale", "kind", "unit"), KINDS)
 def test_kind_and_unit_of_synthetic_scans(name: str, scale: float, kind: str, unit: str) -> None:
-    guess = inspect(scale * synthetic.scan(name, points=20_000, variant=3).points).guess
+    guess = inspect(scale * synthetic.scan(name, points=6000, variant=3).points).guess
     assert (guess.kind, guess.unit) == (kind, unit)
     assert guess.reason.startswith("extent ")
 

@@ -21,11 +21,11 @@ COMPARISONS = ("accuracy", "noise", "outliers", "cooling", "teapot", "terrestria
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "QUICK_POINTS", {"object": 1500, "indoor": 1500, "tls": 1500, "lidar": 2000})
-    monkeypatch.setattr(pairs.pot, "POINTS", 3000)
-    monkeypatch.setattr(cooling, "QUICK_POINTS", 1500)
-    monkeypatch.setattr(odometry, "QUICK_POINTS", 2000)
+def small(monkeypatch: pytest.MonkeyPatch, small_pictures: None) -> None:
+    monkeypatch.setattr(pairs, "QUICK_POINTS", {"object": 800, "indoor": 800, "tls": 800, "lidar": 1000})
+    monkeypatch.setattr(pairs.pot, "POINTS", 2000)
+    monkeypatch.setattr(cooling, "QUICK_POINTS", 800)
+    monkeypatch.setattr(odometry, "QUICK_POINTS", 1000)
     for module in (pair_pictures, resampling):
         monkeypatch.setattr(module, "SIZE", (400, 120))
 

@@ -21,7 +21,7 @@ def T_target_source() -> Floats:
 
 @pytest.fixture(scope="session")
 def dragon() -> Floats:
-    return synthetic.scan("dragon", points=4000).points
+    return synthetic.scan("dragon", points=2000).points
 
 
 @pytest.fixture

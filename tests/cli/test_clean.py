@@ -15,7 +15,7 @@ from graphreg.datasets import synthetic
 
 @pytest.fixture(scope="module")
 def corrupted() -> tuple[np.ndarray, np.ndarray]:
-    return synthetic.add_outliers(synthetic.scan("hare", points=5000).points, 0.3, "gaussian", 1)
+    return synthetic.add_outliers(synthetic.scan("hare", points=3000).points, 0.3, "gaussian", 1)
 
 
 def test_the_inliers_are_written_with_their_attributes(

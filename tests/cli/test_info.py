@@ -48,10 +48,11 @@ def test_spacing_is_that_of_a_grid(run: CommandLine) -> None:
     ],
 )
 def test_the_guess(run: CommandLine, name: str, scale: float, kind: str, unit: str) -> None:
-    np.save("a.npy", scale * synthetic.scan(name, points=20_000, variant=3).points)
+    np.save("a.npy", scale * synthetic.scan(name, points=6000, variant=3).points)
     assert f"  guess       {kind}, in {unit}: " in run("info", "a.npy").out
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_the_preview(run: CommandLine) -> None:
     assert run("info", "source.ply", "--png", "preview.png").status == 0
     image = decoded(Path("preview.png").read_bytes())

@@ -113,12 +113,13 @@ def test_the_help_imports_only_what_it_needs() -> None:
         ("graphreg data get k", ["kitti_odometry"]),
     ],
 )
-def test_the_shell_completes_commands_and_names(words: str, expected: list[str]) -> None:
+def test_the_shell_completes_commands_and_names(
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]
+) -> None:
     environment = {"_GRAPHREG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**os.environ, **environment}, timeout=600
-    )
-    assert done.stdout.split() == expected
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert run().out.split() == expected
 
 
 def test_completion_can_be_installed(run: CommandLine) -> None:

@@ -24,15 +24,16 @@ def multiway_command(*arguments: object, cwd: Path) -> subprocess.CompletedProce
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
-    for number, scan in enumerate(synthetic.sequence("hare", 3, 30, points=6000)):
+    for number, scan in enumerate(synthetic.sequence("hare", 3, 30, points=3000)):
         graphreg.write(path / f"scan{number}.ply", transform(random_transform(number, 1.0), scan.points))
-    graphreg.write(path / "casting.ply", synthetic.scan("casting", points=6000).points)
+    graphreg.write(path / "casting.ply", synthetic.scan("casting", points=3000).points)
     return path
 
 
 SCANS = ("scan0.ply", "scan1.ply", "scan2.ply")
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_poses_graph_page_and_merged_scan_are_written(folder: Path) -> None:
     outputs = ("-o", "poses.npy", "--merged", "all.ply", "--graph", "graph.g2o", "--report", "report.html")
     done = multiway_command(*SCANS, *outputs, cwd=folder)

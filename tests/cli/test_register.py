@@ -26,13 +26,13 @@ def register_command(*arguments: object, cwd: Path) -> subprocess.CompletedProce
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
-    body = synthetic.scan("dragon", points=6000).points
+    body = synthetic.scan("dragon", points=3000).points
     shade = np.arange(len(body), dtype=np.int32)
     graphreg.write(path / "target.ply", body)
     graphreg.write(
         path / "source.ply", as_cloud(transform(inverse(T_TARGET_SOURCE), body), attributes={"shade": shade})
     )
-    graphreg.write(path / "other.ply", synthetic.scan("casting", points=6000).points)
+    graphreg.write(path / "other.ply", synthetic.scan("casting", points=3000).points)
     return path
 
 
@@ -62,6 +62,7 @@ def test_json_is_the_whole_result(folder: Path) -> None:
     assert len(result.history) == 60
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_report_and_picture_are_written(folder: Path) -> None:
     done = register_command(
         "source.ply", "target.ply", "--report", "report.html", "--png", "before_after.png", "--json", cwd=folder
@@ -75,6 +76,7 @@ def test_report_and_picture_are_written(folder: Path) -> None:
     assert np.ptp(image.astype(int), axis=2).max() > 100
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_a_failed_registration_has_a_report_too(folder: Path) -> None:
     done = register_command("other.ply", "target.ply", "--report", "failed.html", cwd=folder)
     assert done.returncode == 1

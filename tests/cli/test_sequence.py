@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_poses_map_and_page_are_written(folder: Path) -> None:
     files = ("-o", "poses.tum", "--map", "map.ply", "--report", "trajectory.html")
     done = sequence_command("frames", "--truth", "truth.kitti", *files, cwd=folder)

@@ -33,7 +33,7 @@ def refined(source: SurfelPyramid, target: SurfelPyramid, initial: Floats, fixed
 
 @pytest.mark.parametrize("name", ["hare", "casting"])
 def test_a_copy_is_registered_to_itself_to_the_last_digits(name: str) -> None:
-    scan = synthetic.scan(name, points=8_000).points
+    scan = synthetic.scan(name, points=4_000).points
     truth = small_transform(float(np.ptp(scan)))
     source, target = pyramids(scan, transform(truth, scan))
     error = refined(source, target, np.eye(4)) @ inverse(truth)
@@ -41,7 +41,7 @@ def test_a_copy_is_registered_to_itself_to_the_last_digits(name: str) -> None:
 
 
 def test_swapping_the_clouds_gives_the_inverse() -> None:
-    pair = synthetic.pair("hare", 30.0, points=8_000)
+    pair = synthetic.pair("hare", 30.0, points=4_000)
     source, target = pyramids(pair.source, pair.target)
     there = refined(source, target, pair.T_target_source)
     back = refined(target, source, inverse(pair.T_target_source))
@@ -51,7 +51,7 @@ def test_swapping_the_clouds_gives_the_inverse() -> None:
 
 def test_symmetric_steps_are_symmetric() -> None:
     """Swapping source and target gives the inverse transform, step by step."""
-    pair = synthetic.pair("casting", 30.0, points=6_000)
+    pair = synthetic.pair("casting", 30.0, points=4_000)
     both = pyramids(pair.source, pair.target)
     initial = to_pyramid_frames(pair.T_target_source, *both)
     initial[:3, 3] *= 2.5
@@ -66,7 +66,7 @@ def test_symmetric_steps_are_symmetric() -> None:
 
 
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    pair = synthetic.pair("hand", 30.0, points=8_000)
+    pair = synthetic.pair("hand", 30.0, points=4_000)
     source, target = pyramids(pair.source, pair.target)
     T = to_pyramid_frames(pair.T_target_source, source, target)
     alone, *others = (refine_finely(source, target, T, FREE, np.zeros(3), False, threads) for threads in (1, 2, 3))
@@ -75,7 +75,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 
 
 def test_voxels_grow_with_noise_and_not_with_relief() -> None:
-    scan = synthetic.scan("hare", points=20_000).points
+    scan = synthetic.scan("hare", points=10_000).points
     factors = []
     for noise in (0.0, 0.002, 0.008, 0.014):
         source, target = pyramids(add_noise(scan, noise, 1), add_noise(scan, noise, 2))
@@ -86,7 +86,7 @@ def test_voxels_grow_with_noise_and_not_with_relief() -> None:
 
 @pytest.mark.slow
 def test_under_noise_larger_voxels_are_more_accurate() -> None:
-    pair = synthetic.pair("hare", 30.0, points=20_000)
+    pair = synthetic.pair("hare", 30.0, points=10_000)
     wide, narrow = [], []
     for seed in range(3):
         source, target = pyramids(add_noise(pair.source, 0.014, 2 * seed), add_noise(pair.target, 0.014, 2 * seed + 1))

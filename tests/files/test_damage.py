@@ -374,7 +374,7 @@ def test_declared_counts_allocate_no_memory(tmp_path: Path) -> None:
     ]
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("points.npy", npy() + bytes(200_000_000))
+        archive.writestr("points.npy", npy() + bytes(100_000_000))
     files.append(("a.npz", stream.getvalue()))
     for name, content in files:
         (tmp_path / name).write_bytes(content)

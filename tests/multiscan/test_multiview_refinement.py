@@ -20,7 +20,7 @@ PAIRS = ((1, 0), (2, 0), (2, 1))
 @lru_cache
 def around_a_body() -> tuple[list[PreprocessedCloud], Floats]:
     """Three scans around a body, and their true poses."""
-    scans = list(synthetic.sequence("hare", 3, 40, points=5000))
+    scans = list(synthetic.sequence("hare", 3, 40, points=3000))
     return [graphreg.prepare(scan.points) for scan in scans], np.array([scan.pose for scan in scans])
 
 
@@ -77,7 +77,7 @@ def test_the_world_frame_does_not_matter() -> None:
 
 
 def test_copies_of_one_scan_coincide_exactly() -> None:
-    cloud = synthetic.scan("hare", points=5000).points
+    cloud = synthetic.scan("hare", points=3000).points
     transforms = [random_transform(number, 1.0) for number in range(3)]
     scans = [graphreg.prepare(transform(each, cloud)) for each in transforms]
     truth = np.array([inverse(each) for each in transforms])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
-from tests.support.walks import NOISE, frame_at, in_first_frame, scene_points, walk_frames, walk_poses
+from tests.support.walks import NOISE, POINTS, frame_at, in_first_frame, scene_points, walk_frames, walk_poses
 
 from graphreg.errors import InputError
 from graphreg.metrics import angular_error, translation_error
@@ -172,7 +172,7 @@ def test_after_a_change_of_scene_the_trajectory_continues_from_the_prediction() 
 
 def test_the_global_map_coincides_with_the_scene(trajectory: Trajectory) -> None:
     assert trajectory.map is not None
-    assert 1000 < len(trajectory.map) < COUNT * 6000
+    assert 1000 < len(trajectory.map) < COUNT * POINTS
     distance = cKDTree(scene_points()).query(transform(walk_poses(1)[0], trajectory.map))[0]
     assert np.median(distance) < trajectory.steps[1].voxel
     assert sequence(walk_frames(2)).map is None

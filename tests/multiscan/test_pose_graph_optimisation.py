@@ -17,6 +17,7 @@ from graphreg.multiscan.pose_graph_optimisation import jacobians, least_squares_
 from graphreg.poses import PoseGraph, adjoint, inverse
 
 
+@settings(max_examples=20)
 @given(seed=seeds, count=st.integers(3, 9))
 def test_exact_edges_give_the_exact_poses_from_anywhere_near(seed: int, count: int) -> None:
     graph, truth = ring(count, seed)
@@ -81,15 +82,15 @@ def test_without_outliers_it_is_least_squares() -> None:
     assert distance < 1e-5
 
 
-def test_a_thousand_poses_in_a_loop() -> None:
-    graph, truth = ring(1000, 3, noise=1.0)
+def test_hundreds_of_poses_in_a_loop() -> None:
+    graph, truth = ring(300, 3, noise=1.0)
     result = optimise(graph)
-    assert result.used.mean() > 0.995  # of a thousand right edges about one is beyond the threshold
+    assert result.used.mean() > 0.995  # of six hundred right edges one at most is beyond the threshold
     before, after = largest_errors(graph.poses, truth), largest_errors(result.poses, truth)
     assert after[0] < before[0]
     assert after[1] < before[1]
     # The sum of squares has as many degrees of freedom as edges have numbers less those of poses.
-    freedom = 6 * (result.used.sum() - 999)
+    freedom = 6 * (result.used.sum() - 299)
     assert abs(result.squared_errors[result.used].sum() / freedom - 1) < 0.1
 
 

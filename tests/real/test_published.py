@@ -14,7 +14,7 @@ from graphreg.bench.pairs import pair_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, transform
 
-SEEDS = range(5)
+SEEDS = range(3)
 
 
 def errors(scans: Path, name: str, **settings: Any) -> tuple[list[float], list[float], list[bool]]:
@@ -40,7 +40,7 @@ def test_dragon_is_as_good_as_in_table_1(scans: Path) -> None:
 @pytest.mark.parametrize("name", ["dragon_48_to_24", "dragon_48_to_0", "dragon_336_to_0"])
 def test_other_pairs_of_the_dragon(scans: Path, name: str) -> None:
     angles, _, _ = errors(scans, name)
-    assert sum(angle < 1 for angle in angles) >= 4
+    assert max(angles) < 1
 
 
 @pytest.mark.parametrize("name", ["bunny_045_to_000", "bunny_outlier0.1_045_to_000", "bunny_outlier0.5_045_to_000"])
@@ -52,7 +52,7 @@ def test_bunny_with_and_without_outliers(scans: Path, name: str) -> None:
 def test_the_lid_is_registered_to_its_teapot(scans: Path) -> None:
     """Up to rotations about its axis. The paper reports 0.0004 degrees; a pair counts as registered below 2 degrees."""
     angles, _, _ = errors(scans, "teapot_lid_to_teapot")
-    assert sum(angle < 2 for angle in angles) >= 4
+    assert max(angles) < 2
 
 
 @pytest.mark.parametrize("name", ["dragon_24_to_0", "kitti03_1_to_0"])

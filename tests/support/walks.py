@@ -13,13 +13,13 @@ from graphreg.poses import inverse, pose, rotation_from_vector, transform
 # Standard deviation of each coordinate of a frame, in metres.
 NOISE = 0.002
 # Points of a frame.
-POINTS = 6_000
+POINTS = 3_000
 
 
 @lru_cache
 def scene_points(name: str = "room") -> Floats:
     """A scene as points in the world frame, scanned from two sides. Not to be written to."""
-    return np.concatenate([transform(scan.pose, scan.points) for scan in synthetic.sequence(name, 2, points=40_000)])
+    return np.concatenate([transform(scan.pose, scan.points) for scan in synthetic.sequence(name, 2, points=15_000)])
 
 
 def walk_poses(count: int) -> list[Floats]:
