@@ -8,7 +8,7 @@ The layout is that of its geometric registration benchmark:
     7-scenes-redkitchen-evaluation/gt.log           or gt.log beside the fragments
 
 A record of gt.log is a line `i j n` and four rows of a matrix T: x_i = T x_j, of n fragments. The benchmark counts only
-pairs that do not follow each other (j > i + 1), and weighs errors by gt.info, which is not read here.
+pairs that do not follow each other (j > i + 1), and weighs errors by gt.info: a line `i j n` and six rows of a matrix.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from graphreg.clouds import Floats
 from graphreg.datasets.scan_files import PairFile, as_transform, require_file, select, unique_names
 from graphreg.errors import FileError
 from graphreg.files.folders import as_folder
@@ -47,21 +51,77 @@ def pairs(folder: str | os.PathLike[str], scene: str | None = None) -> list[Pair
     if not logs:
         raise FileError(root, "contains no gt.log; unpack the scene's -evaluation.zip beside its fragments")
     log = select(logs, scene, "scene")
-    result: dict[str, PairFile] = {}
-    with InputFile(log) as file:
+    return [
+        PairFile(f"{source} to {target}", _fragment(log, source), _fragment(log, target), T_target_source)
+        for (target, source), T_target_source in read_log(log).items()
+    ]
+
+
+def read_log(path: Path) -> dict[tuple[int, int], Floats]:
+    """Read a gt.log.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict of (int, int) to (4, 4) array
+        T of each pair i, j, in the order of the file: x_i = T x_j.
+
+    Raises
+    ------
+    FileError
+        If the file is missing or damaged.
+    """
+    return {
+        ends: as_transform(path, rows, f"pair {ends[0]} {ends[1]}")
+        for ends, rows in _records(path, 4, "rows of a transform").items()
+    }
+
+
+def read_information(path: Path) -> dict[tuple[int, int], Floats]:
+    """Read a gt.info: the information matrix (6, 6) of each pair i, j, for `correspondence_rmse`.
+
+    Raises
+    ------
+    FileError
+        If the file is missing or damaged.
+    """
+    return _records(path, 6, "rows of an information matrix")
+
+
+def correspondence_rmse(error: Floats, information: Floats) -> float:
+    r"""Root mean square error of a pair's ground-truth correspondences, from their information matrix.
+
+    With the translation t and the vector part q of the unit quaternion of an error, for n correspondences the sum of
+    squares is approximately :math:`(t, q)^T I (t, q)`, and :math:`I_{11} = n`.
+
+    Parameters
+    ----------
+    error : (4, 4) array
+        truth^-1 estimate, for transforms of the convention of gt.log.
+    information : (6, 6) array
+        Of gt.info.
+    """
+    quaternion = Rotation.from_matrix(error[:3, :3]).as_quat(canonical=True)
+    vector = np.concatenate([error[:3, 3], quaternion[:3]])
+    return float(np.sqrt(max(vector @ information @ vector, 0.0) / information[0, 0]))
+
+
+def _records(path: Path, size: int, what: str) -> dict[tuple[int, int], Floats]:
+    found: dict[tuple[int, int], Floats] = {}
+    with InputFile(path) as file:
         while (line := file.read_line()) is not None:
             if not line.strip():
                 continue
             target, source = _indices(file, line)
-            name = f"{source} to {target}"
-            if name in result:
+            if (target, source) in found:
                 file.fail(f"has the pair {target} {source} twice")
-            rows = file.read_table(4, "ffff", "rows of a transform")
-            T_target_source = as_transform(log, rows, f"pair {target} {source}")
-            result[name] = PairFile(name, _fragment(log, source), _fragment(log, target), T_target_source)
-        if not result:
+            found[target, source] = file.read_table(size, "f" * size, what)
+        if not found:
             file.fail("contains no pairs")
-    return list(result.values())
+    return found
 
 
 def _fragments(log: Path) -> Path:
