@@ -20,12 +20,17 @@ from graphreg.datasets.convex_scenes import ConvexScene
 from graphreg.datasets.implicit_surfaces import ImplicitSurface
 from graphreg.datasets.scan_setups import SETUPS
 
-settings.register_profile("graphreg", deadline=None, derandomize=True, max_examples=60)
-settings.load_profile("graphreg")
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("fast", settings.get_profile("all"), max_examples=15)
 
 # A shell starts background jobs with Ctrl-C ignored, which commands that tests start would inherit.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The fast tier draws fewer examples of each property."""
+    settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
 
 
 Cast = Callable[..., tuple[Floats, Floats]]

@@ -115,6 +115,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scale", "kind", "unit"), KINDS)
 def test_kind_and_unit_of_synthetic_scans(name: str, scale: float, kind: str, unit: str) -> None:
     guess = inspect(scale * synthetic.scan(name, points=6000, variant=3).points).guess

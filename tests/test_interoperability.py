@@ -214,6 +214,7 @@ def test_dlpack_converts_a_result_to_its_transformation() -> None:
     assert not np.shares_memory(matrix, result.transformation)
 
 
+@pytest.mark.slow
 def test_no_other_library_is_imported() -> None:
     script = (
         "import graphreg, sys; graphreg.register([[i % 7, i % 5, i % 3] for i in range(60)], [[i % 7, i % 5, i % 3] "

@@ -63,6 +63,7 @@ def test_cpp_comments_and_layout_are_no_code() -> None:
     assert cpp_code(code) != cpp_code(code.replace("// no", "/* no"))
 
 
+@pytest.mark.slow
 def test_a_fingerprint_is_the_same_in_every_process_and_order() -> None:
     command = "from graphreg.provenance import fingerprint; print(fingerprint('native', 'engine', 'poses'))"
     other = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True).stdout

@@ -55,6 +55,7 @@ def test_the_transformation_is_rigid(found: graphreg.Result) -> None:
         assert np.array_equal(motion[3], [0, 0, 0, 1])
 
 
+@pytest.mark.slow
 def test_the_same_bits_again_and_for_any_number_of_threads(body: np.ndarray, found: graphreg.Result) -> None:
     for threads in (1, 2, 5):
         again = graphreg.register(transform(inverse(TURNED), body), body, method=found.method, threads=threads)
@@ -63,6 +64,7 @@ def test_the_same_bits_again_and_for_any_number_of_threads(body: np.ndarray, fou
         assert (again.confidence, again.overlap) == (found.confidence, found.overlap)
 
 
+@pytest.mark.slow
 def test_another_seed_takes_another_sample(body: np.ndarray) -> None:
     source = transform(inverse(TURNED), body)
     for settings in ({"method": "graphreg-paper"}, {"points": 1500}):
@@ -70,6 +72,7 @@ def test_another_seed_takes_another_sample(body: np.ndarray) -> None:
         assert motions[0].tobytes() != motions[1].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hare", "casting"])
 def test_moving_both_clouds_moves_the_published_pose_with_them(name: str) -> None:
     scans = synthetic.pair(name, 20.0, points=3000)
@@ -117,6 +120,7 @@ def test_a_callback_can_stop_the_registration(body: np.ndarray, method: str, las
     assert np.array_equal(result.transformation, seen[-1].transformation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["graphreg", "graphreg-paper", "pipl"])
 @pytest.mark.parametrize("turn", [0.0, 0.3])
 def test_a_grid_without_features_gives_a_result(method: str, turn: float) -> None:
@@ -136,6 +140,7 @@ def test_exceptions_of_a_callback_propagate(body: np.ndarray, method: str) -> No
         graphreg.register(body, body, method=method, callback=stop)
 
 
+@pytest.mark.slow
 def test_the_published_method_starts_at_the_initial_pose(body: np.ndarray) -> None:
     far = pose(rotation_from_vector([0, 0, np.radians(150)]), [0.5, 0.1, 0.0])
     source = transform(inverse(far), body)
@@ -205,6 +210,7 @@ def test_unusable_arguments_are_refused(body: np.ndarray, settings: dict[str, ob
         graphreg.register(body, body, **settings)
 
 
+@pytest.mark.slow
 def test_a_circle_is_no_surface(body: np.ndarray) -> None:
     for pair in ((body, CIRCLE), (CIRCLE, body), (CIRCLE, CIRCLE)):
         found = graphreg.register(*pair)

@@ -40,6 +40,7 @@ def test_the_fit_in_a_metric_is_a_minimum(points: np.ndarray, seed: int) -> None
         assert cost(found) <= cost(near @ found)
 
 
+@pytest.mark.slow
 def test_ecm_agrees_with_its_twin() -> None:
     """The same start and number of iterations: pose within 0.05 degrees and a tenth of the spacing."""
     pair = synthetic.pair("hare", 20.0, points=2000)

@@ -17,6 +17,7 @@ def rotation_about_z(degrees: float) -> np.ndarray:
     return pose(rotation_from_vector([0, 0, np.radians(degrees)]), np.zeros(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["icp", "icp-kp", "icp-kn", "tricp", "fricp"])
 def test_icp_fails_at_a_large_rotation_and_reports_it(body: np.ndarray, method: str) -> None:
     rotated = transform(rotation_about_z(150), body)

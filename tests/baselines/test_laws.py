@@ -81,6 +81,7 @@ def test_the_history_has_every_iteration(found: graphreg.Result) -> None:
     assert all(np.isfinite(step.energy) for step in found.history)
 
 
+@pytest.mark.slow
 def test_the_same_bits_again_and_for_any_number_of_threads(
     body: np.ndarray, source: np.ndarray, method: str, found: graphreg.Result
 ) -> None:
@@ -90,6 +91,7 @@ def test_the_same_bits_again_and_for_any_number_of_threads(
         assert [step.energy for step in again.history] == [step.energy for step in found.history]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1.0, 1e6])
 def test_results_are_equivariant_under_a_common_rigid_transform(
     body: np.ndarray, source: np.ndarray, method: str, distance: float

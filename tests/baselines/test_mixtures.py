@@ -42,6 +42,7 @@ def test_sums_agree_with_their_twin(one: np.ndarray, other: np.ndarray, width: f
     assert (np.abs(forces - forces_there) <= forces_off + lost * 4).all()
 
 
+@pytest.mark.slow
 def test_sums_of_wide_gaussians_agree_with_their_twin() -> None:
     """Where a box of a width and a half contains many points, the sums are computed box by box, within the stated
     bounds; the same bits for any number of threads."""

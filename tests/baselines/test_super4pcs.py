@@ -72,6 +72,7 @@ def test_less_overlap_requires_more_bases() -> None:
     assert required_bases(Super4pcsSettings(overlap=0.2)) == 100
 
 
+@pytest.mark.slow
 def test_refinement_improves_the_result(body: np.ndarray) -> None:
     moved = transform(random_transform(3, 0.1), body)
     rough, fine = (graphreg.register(moved, body, method="super4pcs", voxel=0, refinement=steps) for steps in (0, 50))
@@ -81,6 +82,7 @@ def test_refinement_improves_the_result(body: np.ndarray) -> None:
     assert energies == sorted(energies, reverse=True)
 
 
+@pytest.mark.slow
 def test_a_small_overlap_is_not_registered(body: np.ndarray) -> None:
     """Halves that share a tenth of the body: hardly a base lies in the overlap, and other poses have as large an LCP.
     Of parts that share half of it, the pose is found."""

@@ -15,6 +15,7 @@ SPACING = 0.003  # of the clouds
 Pair = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@pytest.mark.slow
 def test_trimming_registers_partial_overlap_where_icp_does_not(partial_overlap: Pair) -> None:
     source, target, truth = partial_overlap
     trimmed = graphreg.register(source, target, method="tricp", voxel=0, init=np.eye(4), overlap=0.7)

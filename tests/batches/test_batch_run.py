@@ -21,6 +21,7 @@ from graphreg.result import Result
 SCANS = 4
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_results_of_one_in_the_order_of_the_jobs(
     jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
@@ -32,6 +33,7 @@ def test_two_workers_give_the_results_of_one_in_the_order_of_the_jobs(
     assert (found.jobs, found.done, found.before, found.clouds) == (12, 12, 0, 4)
 
 
+@pytest.mark.slow
 def test_results_are_those_of_register(jobs: list[dict[str, Any]], folder: Path, expected: list[str]) -> None:
     found = graphreg.batch(jobs, folder / "expected.jsonl")
     for record in found:
@@ -53,6 +55,7 @@ def test_a_second_run_does_nothing_and_gives_the_same(
     assert (folder / "expected.jsonl").read_bytes() == content
 
 
+@pytest.mark.slow
 def test_only_jobs_with_a_changed_file_or_setting_are_done_again(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     names = write_scans(tmp_path, 3)
     three = pairs_of(tmp_path, names)
@@ -66,6 +69,7 @@ def test_only_jobs_with_a_changed_file_or_setting_are_done_again(jobs: list[dict
     assert next(iter(other)).result["settings"]["voxel"] == 0.05
 
 
+@pytest.mark.slow
 def test_jobs_that_crash_are_set_aside_with_a_reason_and_the_others_are_done(
     jobs: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -94,6 +98,7 @@ def test_jobs_that_crash_are_set_aside_with_a_reason_and_the_others_are_done(
     assert records["recovers"].attempts == 2
 
 
+@pytest.mark.slow
 def test_a_job_that_hangs_is_set_aside(
     jobs: list[dict[str, Any]], folder: Path, expected: list[str], tmp_path: Path
 ) -> None:
@@ -130,6 +135,7 @@ def test_a_file_that_is_no_store_is_refused_and_not_changed(jobs: list[dict[str,
     assert (tmp_path / "mine.jsonl").read_text() == '{"mine": 1}\n'
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_results_so_far(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     def interrupt(now: graphreg.batch) -> None:
         if now.done == 3:
@@ -154,6 +160,7 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 def test_killed_at_random_moments_no_result_is_lost_and_no_job_done_twice(
     jobs: list[dict[str, Any]], expected: list[str], folder: Path, tmp_path: Path
@@ -165,7 +172,7 @@ def test_killed_at_random_moments_no_result_is_lost_and_no_job_done_twice(
     script = "import graphreg, sys; graphreg.batch(sys.argv[1], sys.argv[2], workers=2, retries=20)"
     command = [sys.executable, "-c", script, str(table), str(out)]
     kept = b""
-    for round in range(6):
+    for round in range(4):
         with subprocess.Popen(command) as driver:
             # In every second round as soon as there are workers, otherwise after the next result.
             while driver.poll() is None and not (

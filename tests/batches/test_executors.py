@@ -37,6 +37,7 @@ def cluster() -> Iterator[Any]:
         yield running
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_results_of_the_process_pool(
     cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
@@ -46,6 +47,7 @@ def test_a_cluster_gives_the_results_of_the_process_pool(
     assert graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address).before == 6
 
 
+@pytest.mark.slow
 def test_jobs_that_crash_do_not_kill_dask_workers(cluster: Any, jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     before = {worker.pid for worker in cluster.workers.values()}
     out, address = tmp_path / "results.jsonl", cluster.scheduler_address
@@ -60,6 +62,7 @@ def test_jobs_that_crash_do_not_kill_dask_workers(cluster: Any, jobs: list[dict[
     assert {worker.pid for worker in cluster.workers.values()} == before
 
 
+@pytest.mark.slow
 def test_the_batch_survives_the_kill_of_a_dask_worker(
     cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
@@ -77,6 +80,7 @@ def test_the_batch_survives_the_kill_of_a_dask_worker(
     assert len(keys_in(out)) == len(set(keys_in(out))) == 6
 
 
+@pytest.mark.slow
 def test_a_killed_driver_is_resumed_by_another(
     cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
 ) -> None:
@@ -119,6 +123,7 @@ def test_a_server_of_another_kind_is_reported(
             graphreg.batch(jobs, tmp_path / "results.jsonl", dask=address)
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_is_waited_for_with_a_warning(
     jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -141,30 +146,35 @@ def test_a_cluster_without_workers_is_waited_for_with_a_warning(
     assert messages() == [f"graphreg: no workers at {address}; waiting for some", f"graphreg: 1 worker at {address}"]
 
 
-@pytest.mark.parametrize(("version", "problem"), [("0.0.9", "has graphreg 0.0.9, but the batch"), (None, "graphreg")])
+@pytest.mark.slow
 def test_a_worker_with_another_version_of_graphreg_or_none_is_reported(
-    jobs: list[dict[str, Any]], tmp_path: Path, version: str | None, problem: str
+    jobs: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    def break_installation() -> None:
-        import sys
-
+    def other_version() -> None:
         from graphreg import _version
 
-        if version is None:
-            sys.modules["graphreg"] = None  # type: ignore[assignment]
-        else:
-            _version.__version__ = version
+        _version.__version__ = "0.0.9"
+
+    def no_version() -> None:
+        import sys
+
+        sys.modules["graphreg"] = None  # type: ignore[assignment]
 
     out = tmp_path / "results.jsonl"
     with dask(1) as cluster:
-        with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-            client.run(break_installation)
-        with pytest.raises(ConnectionError, match=f"a worker of .* cannot be used: .*{problem}.* again"):
-            graphreg.batch(jobs, out, dask=cluster.scheduler_address)
-        assert len(cluster.scheduler.workers) == 1
+        for break_installation, problem in (
+            (other_version, "has graphreg 0.0.9, but the batch"),
+            (no_version, "graphreg"),
+        ):
+            with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+                client.run(break_installation)
+            with pytest.raises(ConnectionError, match=f"a worker of .* cannot be used: .*{problem}.* again"):
+                graphreg.batch(jobs, out, dask=cluster.scheduler_address)
+            assert len(cluster.scheduler.workers) == 1
     assert graphreg.batch(jobs, out, workers=1).done == len(jobs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGSTOP"])
 def test_a_lost_scheduler_is_reported_and_no_result_is_lost(
     jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signal_name: str
@@ -181,7 +191,7 @@ def test_a_lost_scheduler_is_reported_and_no_result_is_lost(
                 time.sleep(0.05)
             address = json.loads(address_file.read_text())["address"]
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
-            with subprocess.Popen([*worker, "--no-dashboard"], stderr=subprocess.DEVNULL) as one:
+            with subprocess.Popen([*worker, "--no-dashboard", "--no-nanny"], stderr=subprocess.DEVNULL) as one:
                 out = tmp_path / "results.jsonl"
 
                 def lose(now: Any) -> None:
@@ -210,6 +220,7 @@ def test_a_missing_extra_is_reported(
         graphreg.batch(jobs, tmp_path / "results.jsonl", dask="tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_tasks_of_the_only_worker_are_done_by_the_next_one_when_it_is_killed(
     jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def test_the_jobs_cover_all_rates_and_seeds(tmp_path: Path) -> None:
     assert {job.pair for job in all_of_them} == {*annealing.SYNTHETIC, *annealing.REAL}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_rows_summary_and_figures() -> None:
     rows = [row for job in annealing.jobs(None, quick=True) for row in annealing.measure(job, None)]

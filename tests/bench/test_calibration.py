@@ -40,6 +40,7 @@ def test_the_area_is_the_probability_that_a_correct_run_has_more_confidence() ->
     assert np.isnan(area_under_roc([0.1, 0.2], [True, True]))
 
 
+@pytest.mark.slow
 def test_errors_sampled_from_the_covariance_are_calibrated() -> None:
     rng = np.random.default_rng(2)
     mixing = rng.normal(size=(6, 6)) * 1e-4
@@ -71,6 +72,7 @@ def test_the_logistic_fit_recovers_the_constants_that_made_the_runs() -> None:
     assert np.all(np.abs(fit_logit(rows) - constants) < 4 * deviation)
 
 
+@pytest.mark.slow
 def test_the_fit_of_the_inflation_recovers_the_constants_that_made_the_errors() -> None:
     rng = np.random.default_rng(5)
     constants = (-1.0, 9.0, 2.0)
@@ -115,6 +117,7 @@ def test_what_separates_nothing_is_not_learnt_by_heart() -> None:
     assert 0.2 < area_under_roc(confidence, correct) < 0.8
 
 
+@pytest.mark.slow
 def test_the_cross_validated_nees_of_calibrated_errors_is_one() -> None:
     rng = np.random.default_rng(6)
     rows = [

@@ -46,6 +46,7 @@ def row_of(run: Run) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_ins")
 def test_a_row_has_the_errors_of_the_run() -> None:
     right = row_of(Run(PAIR, "knows", points=POINTS))
@@ -98,6 +99,7 @@ def test_methods_get_the_source_in_its_initial_pose(monkeypatch: pytest.MonkeyPa
     assert error == pytest.approx(angular_error(start, pair.truth))
 
 
+@pytest.mark.slow
 def test_baselines_get_the_voxel_size_of_the_clean_scans(monkeypatch: pytest.MonkeyPatch) -> None:
     voxels = {}
 
@@ -121,6 +123,7 @@ def test_baselines_get_the_voxel_size_of_the_clean_scans(monkeypatch: pytest.Mon
     assert voxels["icp"] == 0.125
 
 
+@pytest.mark.slow
 def test_runs_of_the_same_seed_are_the_same_and_others_are_not() -> None:
     def error(seed: int) -> float:
         return float(row_of(Run(PAIR, "icp", seed, CORRUPTIONS[1], POINTS))[ROTATION_ERROR])

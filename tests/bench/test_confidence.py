@@ -19,7 +19,7 @@ from graphreg.cli import app
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 3000)
+    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1500)
     monkeypatch.setattr(confidence_runs, "QUICK_DIFFERENT", 2)
     monkeypatch.setattr(confidence_runs, "QUICK_FAMILIES", ("hand", "casting"))
     monkeypatch.setattr(confidence_runs, "VARIANTS", 1)
@@ -28,6 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     confidence_runs._cloud.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -> None:
     arguments = ["bench", "confidence", "--quick", "-o", str(tmp_path), "--pairs", "synthetic_hand_30"]

@@ -57,6 +57,7 @@ def test_all_methods_take_part_interleaved(name: str, quick: bool) -> None:
     assert list(dict.fromkeys(first_round)) == list(methods())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", [*COMPARISONS, "resampling"])
 def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
@@ -81,6 +82,7 @@ def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
         assert set(written.about["methods"]) == {"graphreg", "graphreg-paper", "icp"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_second_run_resumes_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("graphreg.bench.accuracy")

@@ -53,6 +53,7 @@ def test_real_frames_have_their_poses(tmp_path: Path) -> None:
         odometry._frame(step, 0, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_step_is_compared_with_the_true_trajectory() -> None:
     (found,) = odometry.measure(Step(odometry.SYNTHETIC, 0, "graphreg", 8, 20_000), None)
     # Two metres down the street; the sensor's noise is 2 cm, over thousands of points.

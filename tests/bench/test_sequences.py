@@ -67,6 +67,7 @@ def test_one_ring_in_four_is_kept() -> None:
     assert np.array_equal(sequences._every_fourth_ring(points), points[::4])
 
 
+@pytest.mark.slow
 def test_a_quick_sequence_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequences, "QUICK_FRAMES", 3)
     monkeypatch.setattr(sequences, "QUICK_POINTS", 8_000)

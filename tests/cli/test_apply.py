@@ -11,6 +11,7 @@ from graphreg.clouds import Floats, as_cloud
 from graphreg.poses import transform
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["T.txt", "T.npy", "T.kitti", "T.tum", "T.g2o"])
 def test_the_transform_and_its_inverse(run: CommandLine, dragon: Floats, T_target_source: Floats, name: str) -> None:
     shade = np.arange(len(dragon), dtype=np.int32)

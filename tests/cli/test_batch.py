@@ -50,6 +50,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_all_registered(folder: Path) -> None:
     done = batch_command("tables/good.csv", "--workers", 1, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -62,6 +63,7 @@ def test_all_registered(folder: Path) -> None:
     assert (output["registered"], output["before"]) == (2, 2)
 
 
+@pytest.mark.slow
 def test_jobs_that_are_not_registered_or_fail_are_in_the_files(folder: Path) -> None:
     done = batch_command(
         "tables/mixed.csv", "-o", "r.jsonl", "--csv", "s.csv", "--report", "s.html", "--cache", "kept", cwd=folder
@@ -89,6 +91,7 @@ def test_jobs_that_are_not_registered_or_fail_are_in_the_files(folder: Path) -> 
     assert "<gone>" not in page
 
 
+@pytest.mark.slow
 def test_the_transformation_of_a_table_is_an_initial_pose_of_another(folder: Path) -> None:
     batch_command("tables/good.csv", "--csv", "s.csv", cwd=folder)
     with (folder / "s.csv").open(newline="") as file:
@@ -120,8 +123,9 @@ def test_bad_input_is_one_line(folder: Path, arguments: list[str], message: str)
     assert not list(folder.rglob("*.jsonl"))
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_the_same_command_resumes(tmp_path: Path) -> None:
-    jobs: list[dict[str, Any]] = pairs_of(tmp_path, write_scans(tmp_path, 5))
+    jobs: list[dict[str, Any]] = pairs_of(tmp_path, write_scans(tmp_path, 4))
     table, out = tmp_path / "jobs.csv", tmp_path / "jobs.results.jsonl"
     table.write_text("source,target\n" + "".join(f"{job['source']},{job['target']}\n" for job in jobs))
     with subprocess.Popen(program(table), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:

@@ -19,6 +19,7 @@ def small_x84(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphreg.bench.pairs.QUICK_POINTS", {"object": 1500})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_x84")
 def test_results_as_json(run: CommandLine) -> None:
     done = run("bench", "x84", "--quick", "--out", "results", "--json", "--quiet")
@@ -29,6 +30,7 @@ def test_results_as_json(run: CommandLine) -> None:
     assert json.loads(done.out) == {"x84": written.to_dict()}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_x84")
 def test_a_page_of_new_results_and_of_existing_ones(run: CommandLine) -> None:
     assert run("bench", "x84", "--quick", "--out", "results", "--report", "x84.html").status == 0
@@ -48,6 +50,7 @@ def test_the_path_of_the_page_is_checked_first(run: CommandLine, name: str, mess
     assert not Path("results").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -45,6 +45,7 @@ def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.nd
     assert len(graphreg.read("out.xyz")) == graphreg.inliers(corrupted[0], 8.0, 12).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

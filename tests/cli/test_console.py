@@ -8,6 +8,7 @@ import pytest
 from tests.support.commands import CommandLine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

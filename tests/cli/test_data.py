@@ -132,6 +132,7 @@ def test_an_error_is_one_line(tmp_path: Path, arguments: tuple[str, ...], messag
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_help_imports_neither_downloads_nor_scipy(tmp_path: Path) -> None:
     program = "import sys; from graphreg.cli.data import data; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

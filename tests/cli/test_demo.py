@@ -11,6 +11,7 @@ from tests.support.commands import CommandLine
 import graphreg
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_demo")
 def test_scans_pictures_and_report_are_written(run: CommandLine) -> None:
     done = run("demo", "--body", "casting")
@@ -31,6 +32,7 @@ def test_scans_pictures_and_report_are_written(run: CommandLine) -> None:
         assert len(graphreg.read(folder / f"{name}.ply")) > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_demo")
 def test_figures_as_json(run: CommandLine) -> None:
     done = run("demo", "--body", "hand", "--out", "written", "--json")

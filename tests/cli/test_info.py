@@ -37,6 +37,7 @@ def test_spacing_is_that_of_a_grid(run: CommandLine) -> None:
     assert output["duplicates"] == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scale", "kind", "unit"),
     [
@@ -52,6 +53,7 @@ def test_the_guess(run: CommandLine, name: str, scale: float, kind: str, unit: s
     assert f"  guess       {kind}, in {unit}: " in run("info", "a.npy").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_the_preview(run: CommandLine) -> None:
     assert run("info", "source.ply", "--png", "preview.png").status == 0

@@ -28,6 +28,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 def test_every_command_has_help_with_an_example_and_the_exit_status(
     run: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,6 +48,7 @@ def test_version(tmp_path: Path) -> None:
     assert run_command("--version", cwd=tmp_path).stdout == f"graphreg {graphreg.__version__}\n"
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module_and_paragraphs_have_the_width_of_the_terminal(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "graphreg", "info", "-h"]
     done = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "COLUMNS": "200"})
@@ -75,6 +77,7 @@ def test_wrong_usage_is_one_line(run: CommandLine, arguments: list[str], message
     assert message in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes are closed otherwise there")
 @pytest.mark.parametrize("arguments", [["data"], ["--help"], ["data", "get", "--help"], []], ids=" ".join)
 def test_a_closed_pipe_is_not_a_failed_registration(tmp_path: Path, arguments: list[str]) -> None:
@@ -88,6 +91,7 @@ def test_a_closed_pipe_is_not_a_failed_registration(tmp_path: Path, arguments: l
     assert done.stderr == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
@@ -98,6 +102,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "graphreg: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_the_help_imports_only_what_it_needs() -> None:
     script = "import graphreg.cli, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

@@ -33,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SCANS = ("scan0.ply", "scan1.ply", "scan2.ply")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_poses_graph_page_and_merged_scan_are_written(folder: Path) -> None:
     outputs = ("-o", "poses.npy", "--merged", "all.ply", "--graph", "graph.g2o", "--report", "report.html")
@@ -51,6 +52,7 @@ def test_poses_graph_page_and_merged_scan_are_written(folder: Path) -> None:
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.slow
 def test_a_graph_can_be_optimised_without_scans(folder: Path) -> None:
     multiway_command(*SCANS, "--graph", "again.g2o", "--quiet", cwd=folder)
     done = multiway_command("again.g2o", "-o", "finer.g2o", cwd=folder)
@@ -64,6 +66,7 @@ def test_a_graph_can_be_optimised_without_scans(folder: Path) -> None:
     assert "need scans" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_scan_without_overlap_is_left_out_and_is_exit_status_1(folder: Path) -> None:
     done = multiway_command("casting.ply", *SCANS, "-o", "poses.tum", "--json", cwd=folder)
     assert done.returncode == 1, done.stderr

@@ -20,6 +20,7 @@ def files() -> set[str]:
     return {path.name for path in Path().iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", OUTPUTS)
 @pytest.mark.parametrize(
     ("path", "message"),
@@ -39,6 +40,7 @@ def test_outputs_are_checked_before_anything_is_read(run: CommandLine, option: s
     assert files() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

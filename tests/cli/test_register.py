@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_transform_and_aligned_scan_are_written(folder: Path) -> None:
     done = register_command("source.ply", "target.ply", "-o", "T.txt", "--save-aligned", "moved.ply", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -47,6 +48,7 @@ def test_transform_and_aligned_scan_are_written(folder: Path) -> None:
     assert np.array_equal(moved.attributes["shade"], np.arange(len(moved)))
 
 
+@pytest.mark.slow
 def test_json_is_the_whole_result(folder: Path) -> None:
     clouds = [graphreg.read(folder / name) for name in ("source.ply", "target.ply")]
     done = register_command("source.ply", "target.ply", "--json", "--voxel", 0.002, "--dof", "rz,x y,z", cwd=folder)
@@ -62,6 +64,7 @@ def test_json_is_the_whole_result(folder: Path) -> None:
     assert len(result.history) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_report_and_picture_are_written(folder: Path) -> None:
     done = register_command(
@@ -83,6 +86,7 @@ def test_a_failed_registration_has_a_report_too(folder: Path) -> None:
     assert "Not registered" in (folder / "failed.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_init_and_method(folder: Path) -> None:
     np.savetxt(folder / "init.txt", T_TARGET_SOURCE)
     for method in ("graphreg", "pipl"):

@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_poses_map_and_page_are_written(folder: Path) -> None:
     files = ("-o", "poses.tum", "--map", "map.ply", "--report", "trajectory.html")
@@ -51,6 +52,7 @@ def test_poses_map_and_page_are_written(folder: Path) -> None:
     assert "f12.ply" in page
 
 
+@pytest.mark.slow
 def test_json_has_every_frame_and_the_errors(folder: Path) -> None:
     done = sequence_command("frames", "--every", 2, "--pairs", "--truth", "truth.kitti", "--json", cwd=folder)
     output = json.loads(done.stdout)

@@ -78,6 +78,7 @@ def interrupted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Viewer, "run", interrupted)
 
 
+@pytest.mark.slow
 @needs_viser
 def test_it_prints_its_address_and_stops_on_ctrl_c(folder: Path) -> None:
     with viewing(folder, "--no-browser", "--port", "0", SSH_CONNECTION="192.0.2.1 5000 192.0.2.2 22") as (
@@ -99,6 +100,7 @@ def test_it_prints_its_address_and_stops_on_ctrl_c(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["source.ply", "target.ply"]
 
 
+@pytest.mark.slow
 @needs_viser
 @pytest.mark.usefixtures("interrupted_at_once")
 def test_other_machines_have_access_only_on_request(run: CommandLine) -> None:

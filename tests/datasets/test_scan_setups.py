@@ -17,6 +17,7 @@ def test_noise_is_small_against_the_range(name: str) -> None:
     assert 0 < setup.noise < 1e-3 * setup.max_range
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETUPS)
 def test_the_sensor_faces_what_it_scans_from_every_viewpoint(name: str) -> None:
     setup = SETUPS[name]

@@ -31,6 +31,7 @@ def test_rays_are_unit_vectors_within_the_field_of_view(name: str) -> None:
     assert not sensor.covers(-rays[:, [1, 2, 0]]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SENSORS)
 def test_losses_are_the_requested_share_of_the_returns(name: str) -> None:
     pose, surface = pose_of(name), synthetic.surface(name)

@@ -56,12 +56,14 @@ def straddles(name: str, world: Floats, eye: Floats) -> Mask:
     return ~inside(solid(name), world - margin * away) & inside(solid(name), world + margin * away)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_points_lie_on_the_surface(name: str) -> None:
     scan = noiseless(name)
     assert straddles(name, transform(scan.pose, scan.points), scan.pose[:3, 3]).mean() > 0.995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_true_transform_takes_the_source_onto_the_surface_of_the_target(name: str) -> None:
     pair = synthetic.pair(name, points=1000, noise=0.0, seed=3)
@@ -72,6 +74,7 @@ def test_the_true_transform_takes_the_source_onto_the_surface_of_the_target(name
     assert straddles(name, world, source.pose[:3, 3]).mean() > 0.995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_point_is_visible_from_the_sensor(name: str) -> None:
     scan = noiseless(name)
@@ -84,6 +87,7 @@ def test_every_point_is_visible_from_the_sensor(name: str) -> None:
     assert inside(solid(name), before.reshape(-1, 3)).reshape(len(distances), -1).any(axis=0).mean() < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_poses_are_rigid_transforms(name: str) -> None:
     for scan in synthetic.sequence(name, 3, points=100):
@@ -93,6 +97,7 @@ def test_poses_are_rigid_transforms(name: str) -> None:
         assert np.array_equal(scan.pose[3], [0, 0, 0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(
     name: str, forget_rays: Callable[[], None]
@@ -105,6 +110,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(
     assert first.points.tobytes() != other.points.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_variant_is_another_individual(name: str) -> None:
     rays = Sensor("spherical", (-3.1, 3.1), (-0.6, 0.6), 90).rays(400)
@@ -124,6 +130,7 @@ def _towards(name: str, rays: Floats, eye: Floats) -> Floats:
     return np.asarray(aimed / np.linalg.norm(aimed, axis=1, keepdims=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_there_are_about_as_many_points_as_requested(name: str) -> None:
     for count in (500, 3000):
@@ -143,6 +150,7 @@ def test_noise_is_along_the_ray_with_the_requested_deviation(name: str) -> None:
     assert abs(along.mean()) < 4 * sigma / np.sqrt(len(along))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "steps"), [("dragon", (10, 60, 120)), ("casting", (15, 60, 150)), ("street", (2, 20, 80))]
 )
@@ -176,6 +184,7 @@ def icp(points: Floats, tree: cKDTree, start: Floats) -> tuple[Floats, float]:
     return R, float(np.mean(tree.query(points @ R.T + t)[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_other_rotation_aligns_a_body_with_itself(name: str) -> None:
     points, tree = complete(name, 100, seed=1), cKDTree(complete(name, 1200, seed=0))
@@ -188,6 +197,7 @@ def test_no_other_rotation_aligns_a_body_with_itself(name: str) -> None:
             assert residual > 2.5 * at_rest, start.as_rotvec(degrees=True)
 
 
+@pytest.mark.slow
 def test_the_street_sequence_advances_by_the_step() -> None:
     poses = [scan.pose for scan in synthetic.sequence("street", 5, 2.0, points=200)]
     for before, after in pairwise(poses):

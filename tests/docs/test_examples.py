@@ -33,6 +33,7 @@ def test_all_of_them_are_here_and_in_the_docs() -> None:
     assert set(re.findall(r"<!-- example (\S+) -->", page)) == tested
 
 
+@pytest.mark.slow
 def test_two_scans(tmp_path: Path) -> None:
     held = run("two_scans.py")
     assert held["result"].success
@@ -41,6 +42,7 @@ def test_two_scans(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
+@pytest.mark.slow
 def test_a_pose_is_refined() -> None:
     held = run("refine.py")
     truth = held["pair"].T_target_source
@@ -49,6 +51,7 @@ def test_a_pose_is_refined() -> None:
     assert angular_error(held["result"].transformation, truth) < 0.1 * angular_error(held["initial"], truth)
 
 
+@pytest.mark.slow
 def test_level_scans_stay_level() -> None:
     held = run("level_scans.py")
     assert held["result"].success
@@ -56,6 +59,7 @@ def test_level_scans_stay_level() -> None:
     assert angular_error(held["result"].transformation, held["truth"]) < 0.1
 
 
+@pytest.mark.slow
 def test_the_covariance_of_a_point() -> None:
     held = run("covariance.py")
     assert held["of_point"].shape == (3, 3)
@@ -69,6 +73,7 @@ def test_the_covariance_of_a_point() -> None:
     assert held["sphere"].degenerate_directions
 
 
+@pytest.mark.slow
 def test_formats(capsys: pytest.CaptureFixture[str]) -> None:
     run("formats.py")
     lines = capsys.readouterr().out.splitlines()
@@ -76,6 +81,7 @@ def test_formats(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1] == "['intensity']"
 
 
+@pytest.mark.slow
 def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     held = run("bad_input.py")
     lines = capsys.readouterr().out.splitlines()
@@ -83,6 +89,7 @@ def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert not held["result"].success
 
 
+@pytest.mark.slow
 def test_the_notebook(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
     notebook = json.loads((FOLDER / "first_registration.ipynb").read_text(encoding="utf-8"))

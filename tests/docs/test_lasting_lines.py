@@ -207,6 +207,7 @@ def runs_in(folder: Path) -> int:
     return sum(text.count('{"job"') for path in folder.glob("*.runs.jsonl") for text in [path.read_text()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", EXPERIMENT_LINES)
 def test_experiments_and_options_are_known_and_there_are_jobs(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -36,6 +36,7 @@ def text_of(site: Path, page: str) -> str:
     return (site / page / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_page_is_reached_from_every_other(site: Path) -> None:
     made = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
     start = text_of(site, ".")
@@ -102,6 +103,7 @@ def test_examples_fit_a_terminal_of_80_columns() -> None:
         assert max(map(len, examples)) <= 76, words
 
 
+@pytest.mark.slow
 def test_options_are_those_of_help() -> None:
     page = every_command()
     done = subprocess.run(

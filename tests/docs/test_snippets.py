@@ -104,6 +104,7 @@ def run(chosen: list[Block]) -> None:
         exec(compile(code, str(block.page), "exec"), variables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON}), ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)

@@ -45,6 +45,7 @@ def test_where_all_responses_are_equal_all_points_are_kept() -> None:
     assert robust_x84_limit(response, 5.2, rounding=1e-14) >= response.max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.3, 1.0, 1.5])
 def test_outliers_are_removed_also_where_they_are_the_majority(pair: synthetic.Pair, ratio: float) -> None:
     corrupted, is_outlier = synthetic.add_outliers(pair.source, ratio, "uniform", 1)

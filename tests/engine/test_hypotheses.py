@@ -120,6 +120,7 @@ def near_to(surfels: Surfels, seed: int, spread: float, count: int = 1500) -> Fl
     return np.asarray(surfels.points[rng.integers(len(surfels), size=count)] + spread * rng.normal(size=(count, 3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["surface", "box", "blob"])
 def test_the_grid_finds_the_nearest_surfel_almost_always(kind: str) -> None:
     surfels = fit_surfels(random_cloud(kind, 4000, 0), 0.12)
@@ -151,6 +152,7 @@ def test_a_long_thin_diagonal_cloud_has_a_grid() -> None:
     assert (grid.nearest(points, np.inf, 1) == np.arange(3000)).mean() > 0.99
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seeds, st.floats(0.3, 3.0))
 def test_scores_are_those_of_numpy(seed: int, reach: float) -> None:

@@ -39,6 +39,7 @@ def test_exact_copies_are_registered(name: str) -> None:
         assert found.success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*BODIES, "room"])
 def test_two_scans_are_registered_from_any_pose(name: str) -> None:
     """Noise of the scanner is well below a voxel, and thousands of surfels average it: a tenth of a voxel is left."""
@@ -51,6 +52,7 @@ def test_two_scans_are_registered_from_any_pose(name: str) -> None:
         assert found.success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("ratio", [0.5, 1.5])
 @pytest.mark.parametrize("kind", ["gaussian", "uniform"])
@@ -66,6 +68,7 @@ def test_outliers_do_not_prevent_registration(name: str, ratio: float, kind: str
     assert found.success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dragon", "casting", "room", "street"])
 def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
     """Registered or not: by as much as coordinates are rounded."""
@@ -103,6 +106,7 @@ def test_swapped_clouds_give_the_inverse(name: str) -> None:
     assert rmsd_in_voxels(there, inverse(back.transformation), pair.source) < 0.1
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
     source, _ = synthetic.add_outliers(small_pair("dragon").source, 0.5, "gaussian", 0)
     target = small_pair("dragon").target
@@ -133,6 +137,7 @@ def along_a_street() -> synthetic.Pair:
     return synthetic.pair("street", 10.0, points=30_000)
 
 
+@pytest.mark.slow
 def test_clouds_of_uneven_density_are_retried_on_uniform_samples() -> None:
     pair = along_a_street()
     for seed in range(2):
@@ -174,6 +179,7 @@ def test_a_callback_stops_before_the_fine_refinement() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*BODIES, "room"])
 def test_an_initial_pose_is_refined(name: str) -> None:
     """The scans show different parts, so that their local frames differ; what counts is the initial pose."""
@@ -199,6 +205,7 @@ def test_a_wrong_initial_pose_is_not_replaced_by_a_search() -> None:
     assert not found.success
 
 
+@pytest.mark.slow
 def test_an_initial_pose_is_kept_in_degenerate_directions() -> None:
     """Two square walls are symmetric, and their principal axes may point anywhere."""
     for seed in range(4):
@@ -213,6 +220,7 @@ def test_an_initial_pose_is_kept_in_degenerate_directions() -> None:
         assert rmsd(found.transformation, init, source) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
 def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
@@ -231,6 +239,7 @@ def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
         np.testing.assert_array_equal(after[:2, 2], [0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
 @pytest.mark.parametrize(
@@ -270,6 +279,7 @@ def test_constrained_translations_stay_zero(
         assert rmsd_in_voxels(found, T, source) < 0.1
 
 
+@pytest.mark.slow
 def test_heavier_points_determine_the_pose() -> None:
     """Half of the points are noisy: with small weights they hardly change the pose."""
     pair = small_pair("hare")
@@ -358,6 +368,7 @@ def degenerate_clouds(points: Floats) -> dict[str, tuple[Floats, Floats]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", degenerate_clouds(np.zeros((6000, 3))))
 def test_degenerate_clouds_are_not_registered(name: str) -> None:
     try:
@@ -386,6 +397,7 @@ def test_scans_in_national_grid_coordinates() -> None:
     assert rmsd_in_voxels(found, pair.T_target_source @ pose(np.eye(3), -far), pair.source + far) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("voxel", [1e-6, 1e-4, 0.01, 1.0, 1e9, 1e300])
 def test_any_voxel_gives_an_answer(voxel: float) -> None:
     pair = small_pair("hare")

@@ -94,6 +94,7 @@ def test_transforms_go_between_clouds_and_pyramids_and_back(seed: int) -> None:
     np.testing.assert_allclose(transform(between, x.coarse.points) * y.coarse_voxel, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_density_contrast_is_low_on_objects_and_high_around_a_scanner(pair: synthetic.Pair) -> None:
     street = synthetic.pair("street", 10.0, points=8_000)
     assert pyramids(pair.source, pair.target)[0].density_contrast < RETRY.density_contrast

@@ -40,6 +40,7 @@ def test_a_copy_is_registered_to_itself_to_the_last_digits(name: str) -> None:
     assert np.abs(error - np.eye(4)).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_swapping_the_clouds_gives_the_inverse() -> None:
     pair = synthetic.pair("hare", 30.0, points=4_000)
     source, target = pyramids(pair.source, pair.target)
@@ -49,6 +50,7 @@ def test_swapping_the_clouds_gives_the_inverse() -> None:
     assert np.abs(there @ back - np.eye(4)).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_symmetric_steps_are_symmetric() -> None:
     """Swapping source and target gives the inverse transform, step by step."""
     pair = synthetic.pair("casting", 30.0, points=4_000)
@@ -65,6 +67,7 @@ def test_symmetric_steps_are_symmetric() -> None:
     np.testing.assert_allclose(forth @ back, np.eye(4), atol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
     pair = synthetic.pair("hand", 30.0, points=4_000)
     source, target = pyramids(pair.source, pair.target)
@@ -74,6 +77,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
         np.testing.assert_array_equal(other, alone)
 
 
+@pytest.mark.slow
 def test_voxels_grow_with_noise_and_not_with_relief() -> None:
     scan = synthetic.scan("hare", points=10_000).points
     factors = []

@@ -120,6 +120,7 @@ def test_a_wrong_pose_is_no_success(pair: synthetic.Pair, apart: float) -> None:
     assert verdict.confidence < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, NOISE])
 @pytest.mark.parametrize("T", [np.eye(4), MOVED], ids=["level", "askew"])
 @pytest.mark.parametrize(
@@ -166,6 +167,7 @@ def test_objects_without_symmetry_are_determined(name: str) -> None:
     assert result.success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "other"), [("hare", "casting"), ("casting", "dragon"), ("hand", "hare"), ("room", "hand")]
 )
@@ -177,6 +179,7 @@ def test_different_objects_are_not_registered(name: str, other: str) -> None:
     assert result.confidence < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", synthetic.bodies())
 @pytest.mark.parametrize("axis", [0, 1])
 def test_halves_without_overlap_are_not_registered(name: str, axis: int) -> None:
@@ -214,6 +217,7 @@ def test_covariance_and_centre_are_in_the_targets_frame(pair: synthetic.Pair) ->
     assert np.linalg.norm(off) < 0.1 * np.ptp(pair.target, axis=0).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["casting", "hare"])
 def test_covariance_agrees_with_the_errors(name: str) -> None:
     """Errors over samples of points and noise: rotation about the centre, and translation of the centre."""

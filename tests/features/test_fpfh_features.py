@@ -19,6 +19,7 @@ def unit_normals(count: int, seed: int) -> np.ndarray:
     return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)  # the twin is a loop in Python
 @given(clouds, seeds, st.floats(0.05, 0.6), st.sampled_from([5, 1000]))
 def test_histograms_agree_with_their_twin(points: np.ndarray, seed: int, reach: float, most: int) -> None:

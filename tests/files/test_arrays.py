@@ -110,6 +110,7 @@ def test_false_headers_are_refused(tmp_path: Path, content: bytes, message: str)
         read_cloud(path)
 
 
+@pytest.mark.slow
 def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     with (

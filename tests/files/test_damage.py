@@ -109,6 +109,7 @@ def test_the_samples_are_complete(folder: Path, name: str) -> None:
     np.testing.assert_array_equal(read_cloud(path).points, EXPECTED[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_truncated_at_every_byte(folder: Path, name: str) -> None:
     path, content = folder / SAMPLES[name][0], SAMPLES[name][1]
@@ -144,6 +145,7 @@ def decimals(number: str) -> int:
     return len(number.partition(".")[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["{:.3f}", "{:.6f}", "{:.4e}", "{:.18e}"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", " \n"])
 @pytest.mark.parametrize(
@@ -199,6 +201,7 @@ def damaged(content: bytes) -> st.SearchStrategy[bytes]:
     return st.lists(edit, min_size=1, max_size=3).map(apply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 @settings(max_examples=30, deadline=5000, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -225,6 +228,7 @@ def test_any_bytes_are_read_or_refused(folder: Path, suffix: str, content: bytes
         read_cloud(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -295,6 +299,7 @@ print(outcomes["read"], outcomes["refused"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["las", "laz", "e57"])
 def test_damage_does_not_crash_the_libraries_of_other_formats(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("resource")
@@ -348,6 +353,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
 def test_declared_counts_allocate_no_memory(tmp_path: Path) -> None:
     """Every file declares 10^9 to 10^12 points; 64 megabytes must suffice to refuse it."""

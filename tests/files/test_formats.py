@@ -68,6 +68,7 @@ def test_what_progress_raises_is_passed_on(tmp_path: Path, suffix: str, raised: 
         read(path, progress=stop)
 
 
+@pytest.mark.slow
 def test_progress_is_reported_every_few_megabytes(tmp_path: Path) -> None:
     path = tmp_path / "a.ply"
     write(path, np.random.default_rng(0).normal(size=(1_000_000, 3)))
@@ -78,6 +79,7 @@ def test_progress_is_reported_every_few_megabytes(tmp_path: Path) -> None:
     assert max(np.diff([0, *done])) <= 5_000_000
 
 
+@pytest.mark.slow
 def test_libraries_are_imported_when_they_are_needed() -> None:
     code = "import sys, graphreg.files; print([m for m in ('laspy', 'pye57', 'zipfile') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -94,6 +94,7 @@ def test_what_is_no_json_is_refused_and_not_written(tmp_path: Path) -> None:
     assert entries_of(tmp_path / "journal") == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_complete_lines(tmp_path: Path) -> None:
     """A limit on the size of files simulates the full disk."""
     script = """
@@ -114,6 +115,7 @@ except OSError:
     assert entries_of(tmp_path / "journal") == ["a" * 30, "c" * 30]
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path) -> None:
     script = """
 import os, sys

@@ -42,6 +42,7 @@ def test_compressed_points_that_do_not_add_up_are_refused(tmp_path: Path) -> Non
             read_cloud(path)
 
 
+@pytest.mark.slow
 def test_a_regular_grid_expands_to_thousands_of_times_its_size(tmp_path: Path) -> None:
     points = np.stack(np.meshgrid(np.arange(800) / 100, np.arange(800) / 100, [0.0]), axis=-1).reshape(-1, 3)
     path = tmp_path / "a.laz"

@@ -64,6 +64,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     paths = []
@@ -96,6 +97,7 @@ def test_a_disk_that_is_full_at_fsync_leaves_the_old_file(tmp_path: Path, monkey
     check_unchanged(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = old_file(tmp_path, ".xyz")

@@ -30,6 +30,7 @@ def test_a_number_is_what_python_reads(value: float, form: str) -> None:
     assert one(text) == float(text)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.from_regex(r"[+-]?([0-9]{1,25}\.?[0-9]{0,25}|\.[0-9]{1,25})([eE][+-]?[0-9]{1,3})?", fullmatch=True))
 def test_any_decimal_is_rounded_as_python_rounds_it(text: str) -> None:

@@ -220,6 +220,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
         read_cloud(path)
 
 
+@pytest.mark.slow
 def test_lines_that_span_two_chunks_are_read(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(size=(120_000, 3))
     text = "".join("{!r} {!r} {!r}\n".format(*row) for row in points.tolist())

@@ -24,6 +24,7 @@ QUARTER = pose([[0, -1, 0], [1, 0, 0], [0, 0, 1]], [1, 2, 3])
 HALF = "0.7071067811865476"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "format"), POSE_SUFFIXES.items())
 @given(several=st.lists(transforms, min_size=1, max_size=4))
 def test_round_trips(suffix: str, format: str, several: list[Floats], tmp_path_factory: pytest.TempPathFactory) -> None:

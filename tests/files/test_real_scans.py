@@ -18,6 +18,7 @@ SCANS = sorted(file for kind in ("ply", "bin") for file in Path(DATA).rglob(f"*.
 pytestmark = pytest.mark.skipif(not SCANS, reason="the environment variable GRAPHREG_DATA names no folder of scans")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SCANS, ids=lambda path: path.name)
 def test_all_points_are_there(path: Path) -> None:
     cloud = read_cloud(path)
@@ -36,6 +37,7 @@ def test_a_scan_truncated_to_half_its_size_is_refused(path: Path, tmp_path: Path
         read_cloud(tmp_path / "half.ply")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SCANS[::9], ids=lambda path: path.name)
 def test_a_scan_is_converted_to_other_formats_exactly(path: Path, tmp_path: Path) -> None:
     cloud = read_cloud(path)

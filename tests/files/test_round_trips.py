@@ -35,6 +35,7 @@ def attributes(rows: int, dtypes: list[str]) -> st.SearchStrategy[dict[str, NDAr
     return st.dictionaries(names, st.one_of(columns, wide), max_size=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", EXACT)
 @settings(max_examples=20, deadline=None)
 @given(points=POINTS)
@@ -74,6 +75,7 @@ def test_kitti_is_exact_in_single_precision(folder: Path, values: NDArray[np.flo
     np.testing.assert_array_equal(again.attributes["reflectance"], values[:, 3])
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.data(), POINTS)
 def test_npz_keeps_attributes_exactly(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
@@ -86,6 +88,7 @@ def test_npz_keeps_attributes_exactly(folder: Path, data: st.DataObject, points:
         np.testing.assert_array_equal(again[name], values)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.data(), POINTS)
 def test_pcd_keeps_attributes(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
@@ -99,6 +102,7 @@ def test_pcd_keeps_attributes(folder: Path, data: st.DataObject, points: NDArray
         np.testing.assert_array_equal(again[name], values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".ply", ".csv", ".las", ".laz"])
 @settings(max_examples=20, deadline=None)
 @given(st.data(), POINTS)
@@ -166,6 +170,7 @@ def test_points_that_are_not_finite_are_left_out(folder: Path, suffix: str) -> N
     np.testing.assert_allclose(read(folder / f"a{suffix}"), [[1, 2, 3], [4, 5, 6]], atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", EXACT)
 def test_clouds_of_several_chunks_are_exact_and_report_progress(folder: Path, suffix: str) -> None:
     points = np.random.default_rng(0).normal(size=(100_000, 3)) + np.array([4e5, 5e6, 0])

@@ -157,6 +157,7 @@ def test_utf_16_is_refused(tmp_path: Path) -> None:
         read_cloud(path)
 
 
+@pytest.mark.slow
 def test_rows_that_span_two_chunks_are_read(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(size=(120_000, 3))
     path = tmp_path / "a.xyz"

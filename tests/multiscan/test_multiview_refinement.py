@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+import pytest
 from tests.support.strategies import Floats, random_transform
 
 import graphreg
@@ -45,6 +46,7 @@ def refined() -> Floats:
     return refine_multiview(scans, perturbed(truth), PAIRS)
 
 
+@pytest.mark.slow
 def test_the_errors_of_poses_become_smaller_than_the_noise() -> None:
     scans, truth = around_a_body()
     before = displacements(scans, perturbed(truth), truth)

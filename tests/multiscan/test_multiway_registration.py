@@ -14,6 +14,7 @@ from graphreg.metrics import angular_error
 from graphreg.poses import inverse, transform
 
 
+@pytest.mark.slow
 def test_scans_in_any_order_and_pose_are_registered() -> None:
     result = registered_body()
     assert_registered(result, (0, 1, 2, 3), *body_scans())
@@ -29,12 +30,14 @@ def test_stages_sum_to_at_most_the_total() -> None:
     assert 0 < sum(timings.values()) <= total
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
     again = graphreg.multiway(body_scans()[0], threads=1)
     assert np.array_equal(again.poses, registered_body().poses)
     assert [edge.reason for edge in again.edges] == [edge.reason for edge in registered_body().edges]
 
 
+@pytest.mark.slow
 def test_a_foreign_scan_is_left_out_and_named() -> None:
     clouds, truth = body_scans()
     mixed = (foreign_scan(), *clouds)
@@ -51,6 +54,7 @@ def test_a_foreign_scan_is_left_out_and_named() -> None:
     assert calls[-1][0] == calls[-1][1]
 
 
+@pytest.mark.slow
 def test_groups_without_overlap_have_frames_of_their_own() -> None:
     clouds, _ = body_scans()
     moved = transform(random_transform(8, 1.0), foreign_scan())
@@ -62,6 +66,7 @@ def test_groups_without_overlap_have_frames_of_their_own() -> None:
     assert angular_error(result.poses[3], inverse(random_transform(8, 1.0))) < 0.5
 
 
+@pytest.mark.slow
 def test_scans_far_from_the_origin_are_registered_as_well() -> None:
     clouds, _ = body_scans()
     offset = np.eye(4)
@@ -75,6 +80,7 @@ def test_scans_far_from_the_origin_are_registered_as_well() -> None:
         np.testing.assert_allclose(transform(back, centroid), transform(near, centroid), atol=2e-4)
 
 
+@pytest.mark.slow
 def test_a_scan_with_most_points_on_one_close_object_is_registered() -> None:
     """So close to a lamp in a room that half of the points are on it."""
     scans = list(synthetic.sequence("room", 4, 12, viewpoint=84, points=5000))
@@ -84,6 +90,7 @@ def test_a_scan_with_most_points_on_one_close_object_is_registered() -> None:
     assert_registered(graphreg.multiway(clouds), (0, 1, 2, 3), clouds, truth)
 
 
+@pytest.mark.slow
 def test_a_scan_without_a_surface_does_not_stop_the_others() -> None:
     clouds, _ = body_scans()
     noise = np.random.default_rng(0).normal(size=(3000, 3))

@@ -46,6 +46,7 @@ def assert_same_poses(poses: Any, truth: Any, steps: int = 1) -> None:
         assert translation_error(here, there) < steps * METRES
 
 
+@pytest.mark.slow
 def test_the_trajectory_is_estimated(trajectory: Trajectory, truth: np.ndarray) -> None:
     assert trajectory.success
     assert np.array_equal(trajectory.poses[0], np.eye(4))
@@ -54,6 +55,7 @@ def test_the_trajectory_is_estimated(trajectory: Trajectory, truth: np.ndarray) 
     assert all(step.target == "map" and not step.global_search for step in trajectory.steps[1:])
 
 
+@pytest.mark.slow
 def test_pairs_register_each_frame_to_the_previous_one(frames: list[np.ndarray], truth: np.ndarray) -> None:
     result = sequence(frames, mode="pairs")
     assert result.success
@@ -62,6 +64,7 @@ def test_pairs_register_each_frame_to_the_previous_one(frames: list[np.ndarray],
     assert_same_poses(relative_transforms(result.poses), relative_transforms(truth))
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads_and_one_by_one(
     frames: list[np.ndarray], trajectory: Trajectory
 ) -> None:
@@ -93,6 +96,7 @@ def test_frames_are_taken_one_by_one_and_released() -> None:
     assert sequence(frames(), callback=watch).success
 
 
+@pytest.mark.slow
 def test_poses_stay_accurate_when_the_local_map_is_renewed_often(frames: list[np.ndarray], truth: np.ndarray) -> None:
     odometry = Odometry()
     odometry._map = LocalMap(parameters=MapParameters(keyframes=2, overlap_ratio=1.0))
@@ -113,6 +117,7 @@ def test_every_nth_up_to_a_limit_and_the_callback_can_stop(frames: list[np.ndarr
     assert len(sequence(frames, callback=lambda step: step.number == 1).steps) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bad", [np.empty((0, 3)), np.full((50, 3), np.nan), np.ones((500, 3)), np.zeros((9, 2)), "no/such/file.ply", None]
 )
@@ -140,6 +145,7 @@ def test_if_the_first_frame_cannot_be_used_the_second_is_the_reference(
     assert_same_poses(result.poses[1:], in_first_frame(walk_poses(3)), steps=2)
 
 
+@pytest.mark.slow
 def test_a_frame_of_another_scene_keeps_the_predicted_pose(frames: list[np.ndarray], truth: np.ndarray) -> None:
     foreign = frame_at(np.eye(4), 0, "facade")
     result = sequence([*frames[:3], foreign, *frames[4:7]])
@@ -157,6 +163,7 @@ def test_a_jump_of_the_sensor_is_found_by_global_search(frames: list[np.ndarray]
     assert_same_poses(result.poses[3:], [inverse(walk_poses(1)[0]) @ far])
 
 
+@pytest.mark.slow
 def test_after_a_change_of_scene_the_trajectory_continues_from_the_prediction() -> None:
     """The transform between the scenes cannot be estimated; within the second one poses are right."""
     second_scene = [frame_at(T_world_frame, k, "facade") for k, T_world_frame in enumerate(walk_poses(4))]

@@ -36,6 +36,7 @@ def result() -> Result:
     return graphreg.register(scans()[1], scans()[0])
 
 
+@pytest.mark.slow
 def test_every_pair_has_an_edge_and_successful_ones_connect_scans() -> None:
     calls: list[tuple[int, int]] = []
     registration = PairwiseRegistration(scans(), NAMES, progress=lambda done, total: calls.append((done, total)))

@@ -17,6 +17,7 @@ from graphreg.multiscan.pose_graph_optimisation import jacobians, least_squares_
 from graphreg.poses import PoseGraph, adjoint, inverse
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(seed=seeds, count=st.integers(3, 9))
 def test_exact_edges_give_the_exact_poses_from_anywhere_near(seed: int, count: int) -> None:
@@ -48,6 +49,7 @@ def test_jacobians_are_finite_differences(seed: int) -> None:
         np.testing.assert_allclose(jacobian[0] @ direction, (ahead - behind)[0] / 2e-6, atol=1e-7, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_outlier_edges_are_found_and_do_not_move_the_poses(seed: int) -> None:
     graph, truth = ring(12, seed, noise=1.0, reach=3)
@@ -82,6 +84,7 @@ def test_without_outliers_it_is_least_squares() -> None:
     assert distance < 1e-5
 
 
+@pytest.mark.slow
 def test_hundreds_of_poses_in_a_loop() -> None:
     graph, truth = ring(300, 3, noise=1.0)
     result = optimise(graph)
@@ -94,6 +97,7 @@ def test_hundreds_of_poses_in_a_loop() -> None:
     assert abs(result.squared_errors[result.used].sum() / freedom - 1) < 0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(seed=seeds)
 def test_the_world_frame_does_not_matter(seed: int) -> None:

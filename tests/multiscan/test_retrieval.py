@@ -63,6 +63,7 @@ def test_among_few_scans_those_of_one_body_are_more_similar_than_others() -> Non
     assert (others[:4].argmax(axis=1) != 4).all()
 
 
+@pytest.mark.slow
 def test_scans_from_neighbouring_positions_are_retrieved() -> None:
     """Of twelve scans around a body each has two neighbours; by chance half of them would be among six partners."""
     similarity = similarity_of(tuple(scan.points for scan in synthetic.sequence("hare", 12, 30, points=POINTS)))

@@ -56,6 +56,7 @@ def test_pipl_differs_in_masses_charges_and_annealing_alone() -> None:
     assert replace(PIPL, masses=True, charges=True, annealing="adaptive") == PaperSettings()
 
 
+@pytest.mark.slow
 def test_the_voxel_size_is_a_two_hundredth_of_the_extent_by_default() -> None:
     pair = small_pair("hare")
     found = register_published(pair.source, pair.target, PaperSettings(max_iterations=1))

@@ -87,6 +87,7 @@ def test_kitti_as_published_gives_the_same_poses(scans: Path, tmp_path: Path) ->
         np.testing.assert_allclose(frame.pose, same.pose, atol=1e-7)  # Tr is a rotation to eight digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "pair"), [("stanford_bunny", "bunny_045_to_000"), ("stanford_dragon", "dragon_24_to_0")]
 )
@@ -112,6 +113,7 @@ def test_3dmatch_maps_the_second_fragment_to_the_first(
     assert_aligned(pair.T_target_source, *pair.read(), 0.05)
 
 
+@pytest.mark.slow
 def test_eth_scans_with_a_ground_truth(scans: Path, truths: dict[str, np.ndarray], tmp_path: Path) -> None:
     here = linked(scans / "eth_facade", tmp_path / "facade")
     (here / "groundtruth").mkdir()

@@ -9,6 +9,7 @@ import pytest
 from graphreg.bench.multiway import REAL, ScanSet, measure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("foreign", [False, True])
 def test_all_scans_are_registered_and_a_foreign_one_is_left_out(scans: Path, name: str, foreign: bool) -> None:

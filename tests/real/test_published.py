@@ -30,6 +30,7 @@ def errors(scans: Path, name: str, **settings: Any) -> tuple[list[float], list[f
     )
 
 
+@pytest.mark.slow
 def test_dragon_is_as_good_as_in_table_1(scans: Path) -> None:
     angles, _, success = errors(scans, "dragon_24_to_0")
     assert np.median(angles) < 0.33
@@ -37,24 +38,28 @@ def test_dragon_is_as_good_as_in_table_1(scans: Path) -> None:
     assert all(success)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dragon_48_to_24", "dragon_48_to_0", "dragon_336_to_0"])
 def test_other_pairs_of_the_dragon(scans: Path, name: str) -> None:
     angles, _, _ = errors(scans, name)
     assert max(angles) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bunny_045_to_000", "bunny_outlier0.1_045_to_000", "bunny_outlier0.5_045_to_000"])
 def test_bunny_with_and_without_outliers(scans: Path, name: str) -> None:
     _, distances, _ = errors(scans, name, max_iterations=200)
     assert np.median(distances) <= 0.0035
 
 
+@pytest.mark.slow
 def test_the_lid_is_registered_to_its_teapot(scans: Path) -> None:
     """Up to rotations about its axis. The paper reports 0.0004 degrees; a pair counts as registered below 2 degrees."""
     angles, _, _ = errors(scans, "teapot_lid_to_teapot")
     assert max(angles) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dragon_24_to_0", "kitti03_1_to_0"])
 def test_results_are_equivariant_under_a_common_rigid_transform(scans: Path, name: str) -> None:
     pair = pair_of(name, scans)

@@ -15,6 +15,7 @@ from graphreg.multiscan.trajectory import relative_transforms
 PAPER = 0.1017, 0.0422
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["map", "pairs"])
 def test_the_rpe_on_every_other_frame_is_below_that_of_the_paper(scans: Path, mode: str) -> None:
     frames = kitti.scans(scans / "kitti_03")[::2]

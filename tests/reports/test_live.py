@@ -215,6 +215,7 @@ def test_a_stop_ends_the_wait_between_iterations(live: LiveRegistration) -> None
     assert len(wait_until_done(live).iterations) == 1
 
 
+@pytest.mark.slow
 def test_runs_can_be_repeated(live: LiveRegistration, expected: graphreg.Result) -> None:
     live.start(PAPER)
     first = wait_until_done(live)
@@ -234,6 +235,7 @@ def test_runs_can_be_repeated(live: LiveRegistration, expected: graphreg.Result)
     assert np.array_equal(again.pose, expected.transformation)
 
 
+@pytest.mark.slow
 def test_seed_beta_and_start_are_passed_on(live: LiveRegistration, clouds: tuple[np.ndarray, np.ndarray]) -> None:
     live.set_pose(T_TARGET_SOURCE)
     here = live.snapshot.pose

@@ -45,6 +45,7 @@ def parsed(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_scans_pose_graph_and_pairs_are_listed(result: Multiway, page: Path) -> None:
     read = parsed(page)
     assert "3 of 3 scans registered in one frame" in read.texts["h2"]

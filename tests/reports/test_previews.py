@@ -39,6 +39,7 @@ def test_the_clouds_are_apart_before_and_together_after() -> None:
     assert (image[0, 0] == np.round(255 * np.array(PAPER))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-6, 1e9])
 def test_any_unit_gives_the_same_picture(scale: float) -> None:
     images = []
