@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphreg.bench import confidence, confidence_runs, pairs
-from graphreg.bench.calibration import INFLATION_TERMS, LOGIT_TERMS
+from graphreg.bench.calibration import INFLATION_TERMS, features_of
 from graphreg.bench.results_files import read_rows
 from graphreg.cli import app
 
@@ -98,7 +98,7 @@ def test_fitted_constants_stand_beside_those_in_use() -> None:
             }
         )  # fmt: skip
     table = confidence.tables(rows)["Fitted constants"]
-    assert [line["term"] for line in table] == [*LOGIT_TERMS, *INFLATION_TERMS]
+    assert [line["term"] for line in table] == ["constant", *features_of(rows[0]), *INFLATION_TERMS]
     for line in table:
         assert line["smallest without a fold"] <= line["largest without a fold"]
     assert any(

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from graphreg.bench import pairs, recall
 from graphreg.bench.comparison_runs import ROTATION_ERROR
-from graphreg.bench.recall_protocols import PROTOCOLS, RecallPair, pairs_of, rmse_of
+from graphreg.bench.recall_protocols import PROTOCOLS, pairs_of, rmse_of
 from graphreg.bench.results_files import read_rows
 from graphreg.cli import app
 from graphreg.errors import InputError
@@ -23,7 +23,7 @@ from graphreg.poses import inverse, transform
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     pairs_of.cache_clear()
-    recall._clouds.cache_clear()
+    recall._scans.cache_clear()
 
 
 def row(scene: str, degrees: float, metres: float, rmse: float | None, consecutive: bool = False) -> dict[str, Any]:
@@ -74,11 +74,9 @@ def test_both_origins_of_the_rmse_agree() -> None:
     source = transform(inverse(truth), target)
     found = truth.copy()
     found[0, 3] += 0.1
-    pair = RecallPair("a", "a", truth, lambda: (source, target))
-    assert rmse_of(pair, found, source, target)[0] == pytest.approx(0.1)
-    informed = RecallPair("a", "a", truth, pair.read, information_of(source))
-    assert rmse_of(informed, found, source, target) == (pytest.approx(0.1), "gt.info")
-    assert rmse_of(pair, found, source + 100.0, target) == (None, None)
+    assert rmse_of(found, truth, source, target, None)[0] == pytest.approx(0.1)
+    assert rmse_of(found, truth, source, target, information_of(source)) == (pytest.approx(0.1), "gt.info")
+    assert rmse_of(found, truth, source + 100.0, target, None) == (None, None)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ runs beside those in use.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,13 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import rankdata
 
 from graphreg.clouds import Floats
+from graphreg.engine.evidence import Evidence
 from graphreg.engine.observability import OBSERVABILITY, Observability, inflation_of
 from graphreg.engine.verdict import VERDICT
 from graphreg.poses import inverse, transform
 
 Row = Mapping[str, Any]
 
-LOGIT_TERMS = ("constant", "log(1 + inliers)", "runner-up score / score", "overlap")
 INFLATION_TERMS = ("a", "b", "c")
 # Cross-validation: constants are fitted to the runs on four fifths of the objects, and tried on the rest.
 FOLDS = 5
@@ -63,19 +64,26 @@ def normalised_error(found: Floats, truth: Floats, observability: Observability)
     return float(vector @ np.linalg.solve(observability.covariance, vector) / 6)
 
 
+def evidence_of(row: Row) -> Evidence:
+    """Return the evidence of a run, as its row stores it; NaN for figures that it does not have."""
+    stored = {field.name: row.get(field.name) for field in fields(Evidence)}
+    known: dict[str, Any] = {name: np.nan if value is None else value for name, value in stored.items()}
+    return Evidence(**known)
+
+
+def features_of(row: Row) -> dict[str, float]:
+    """Return the features that confidence depends on beside a constant, by name, in the order of its weights."""
+    evidence = evidence_of(row)
+    return {
+        "log(1 + inliers)": float(np.log1p(evidence.inliers)),
+        "runner-up score / score": (row["runner-up score"] or 0.0) / max(row["score"], 1e-9),
+        "overlap": evidence.overlap,
+    }
+
+
 def predictors(rows: Sequence[Row]) -> Floats:
-    """Return the predictors of confidence, a row for each run, in the order of `LOGIT_TERMS`."""
-    return np.array(
-        [
-            (
-                1.0,
-                np.log1p(row["inliers"]),
-                (row["runner-up score"] or 0.0) / max(row["score"], 1e-9),
-                row["overlap"],
-            )
-            for row in rows
-        ]
-    )
+    """Return the predictors of confidence, a row for each run: 1, then its features."""
+    return np.array([(1.0, *features_of(row).values()) for row in rows])
 
 
 def fit_logit(rows: Sequence[Row]) -> Floats:
@@ -166,7 +174,7 @@ def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dic
     """
     lines = []
     for name, terms, used, some, fit in (
-        ("confidence", LOGIT_TERMS, VERDICT.logit, rows, fit_logit),
+        ("confidence", ("constant", *features_of(rows[0])), VERDICT.logit, rows, fit_logit),
         ("inflation of the covariance", INFLATION_TERMS, OBSERVABILITY.inflation, calibrated, fit_inflation),
     ):
         fitted, (_, without) = fit(some), cross_validate(some, fit)

@@ -97,8 +97,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
         f"{len(matches)} runs on {len({row['pair'] for row in matches})} pairs that match, {len(rows) - len(matches)} "
         f"on ambiguous pairs and on clouds that do not match: {len(correct)} correct, {len(wrong)} wrong; runs of a "
         "pair are not independent; no pose of an ambiguous pair counts as correct",
-        f"area under the ROC curve: {_area(rows):.4f}; on the pairs that match "
-        f"{'all runs are correct' if all(row['correct'] for row in matches) else f'{_area(matches):.4f}'}",
+        f"area under the ROC curve: {_area(rows):.4f}; on the pairs that match {_area(matches):.4f} (nan: all runs are "
+        "correct, or all wrong)",
         f"reported as registered (confidence {VERDICT.success:g} or more) although wrong: {len(false_positives)} of "
         f"{len(wrong)}{_counts(false_positives)}",
         f"not reported as registered although correct: {len(false_negatives)} of {len(correct)}"

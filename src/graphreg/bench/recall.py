@@ -67,17 +67,19 @@ def jobs(
 def measure(run: RecallRun, data: Path | None) -> Iterator[dict[str, Any]]:
     """Yield the row of a run."""
     protocol, pair = PROTOCOLS[run.protocol], pairs_of(data, run.quick)[run.protocol][run.pair]
-    source, target = _clouds(run.protocol, run.pair, data, run.quick)
+    source, target, truth = _scans(run.protocol, run.pair, data, run.quick)
     degrees, metres = protocol.tolerances[0]
     scans = Pair(
-        name=run.pair, kind=protocol.kind, source=source, target=target, truth=pair.truth, max_degrees=degrees,
+        name=run.pair, kind=protocol.kind, source=source, target=target, truth=truth, max_degrees=degrees,
         tolerance=metres, voxel=protocol.voxel,
     )  # fmt: skip
     _, start = initial_poses(run.pair, protocol.kind, source, 2)
     attempted = attempt(run.method, transform(start, source), target, scans, 0)
     found = attempted.found @ start
-    rmse, origin = rmse_of(pair, found, source, target) if protocol.rmse is not None else (None, None)
-    errors = angular_error(found, pair.truth), translation_error(found, pair.truth)
+    rmse, origin = (None, None)
+    if protocol.rmse is not None:
+        rmse, origin = rmse_of(found, truth, source, target, pair.information)
+    errors = angular_error(found, truth), translation_error(found, truth)
     yield {
         "protocol": run.protocol,
         "protocol version": protocol.version,
@@ -173,6 +175,6 @@ def _recall(rows: Sequence[Row], registered: Sequence[bool]) -> tuple[float | No
 
 
 @lru_cache(maxsize=2)
-def _clouds(protocol: str, pair: str, data: Path | None, quick: bool) -> tuple[Floats, Floats]:
-    """The clouds of a pair, read once for all methods."""
+def _scans(protocol: str, pair: str, data: Path | None, quick: bool) -> tuple[Floats, Floats, Floats]:
+    """The clouds of a pair and the true transform, read once for all methods."""
     return pairs_of(data, quick)[protocol][pair].read()

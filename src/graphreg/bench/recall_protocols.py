@@ -63,10 +63,8 @@ class RecallPair:
     ----------
     name, scene : str
         Its name, and the scene or sequence that recall is averaged over.
-    truth : (4, 4) array
-        T_target_source.
     read : callable
-        () -> points of source and target.
+        () -> points of source and target, and T_target_source.
     information : (6, 6) array or None
         Of gt.info.
     consecutive : bool
@@ -75,8 +73,7 @@ class RecallPair:
 
     name: str
     scene: str
-    truth: Floats
-    read: Callable[[], tuple[Floats, Floats]]
+    read: Callable[[], tuple[Floats, Floats, Floats]]
     information: Floats | None = None
     consecutive: bool = False
 
@@ -155,23 +152,24 @@ def pairs_of(data: Path | None, quick: bool = False) -> dict[str, dict[str, Reca
     return {name: {pair.name: pair for pair in pairs} for name, pairs in found.items() if pairs}
 
 
-def rmse_of(pair: RecallPair, found: Floats, source: Floats, target: Floats) -> tuple[float | None, str | None]:
+def rmse_of(
+    found: Floats, truth: Floats, source: Floats, target: Floats, information: Floats | None
+) -> tuple[float | None, str | None]:
     """Return the RMSE of the ground-truth correspondences of a pair, and where they come from.
 
     Parameters
     ----------
-    pair : RecallPair
-    found : (4, 4) array
+    found, truth : (4, 4) array
         T_target_source as scanned.
     source, target : (N, 3) array
         For the correspondences where there is no gt.info: points nearest to each other in the true pose.
+    information : (6, 6) array or None
+        Of gt.info.
     """
-    if pair.information is not None:
-        return correspondence_rmse(inverse(pair.truth) @ found, pair.information), "gt.info"
+    if information is not None:
+        return correspondence_rmse(inverse(truth) @ found, information), "gt.info"
     sample = source[:: 1 + len(source) // MOST_CORRESPONDENCES]
-    distances, nearest = cKDTree(target).query(
-        transform(pair.truth, sample), distance_upper_bound=CORRESPONDENCE_DISTANCE
-    )
+    distances, nearest = cKDTree(target).query(transform(truth, sample), distance_upper_bound=CORRESPONDENCE_DISTANCE)
     paired = np.isfinite(distances)
     if not paired.any():
         return None, None
@@ -180,7 +178,13 @@ def rmse_of(pair: RecallPair, found: Floats, source: Floats, target: Floats) -> 
 
 
 def _of_files(pair: BenchmarkPair) -> RecallPair:
-    return RecallPair(pair.name, pair.scene, pair.T_target_source, pair.read, pair.information, pair.consecutive)
+    return RecallPair(
+        pair.name,
+        pair.scene,
+        partial(_read, pair.source, pair.target, pair.T_target_source),
+        pair.information,
+        pair.consecutive,
+    )
 
 
 def _of_list(data: Path) -> dict[str, list[RecallPair]]:
@@ -193,21 +197,20 @@ def _of_list(data: Path) -> dict[str, list[RecallPair]]:
             RecallPair(
                 entry["name"],
                 scene,
-                np.array(entry["T_target_source"]),
-                partial(_read, data / entry["source"], data / entry["target"]),
+                partial(_read, data / entry["source"], data / entry["target"], np.array(entry["T_target_source"])),
                 consecutive=abs(int(source) - int(target)) == 1,
             )
         )
     return found
 
 
-def _read(source: Path, target: Path) -> tuple[Floats, Floats]:
-    return read(source), read(target)
+def _read(source: Path, target: Path, T_target_source: Floats) -> tuple[Floats, Floats, Floats]:
+    return read(source), read(target), T_target_source
 
 
 def _synthetic(name: str, points: int | None) -> RecallPair:
-    def clouds() -> tuple[Floats, Floats]:
-        scans = pair_of(name, None, points)
-        return scans.source, scans.target
+    def scans() -> tuple[Floats, Floats, Floats]:
+        pair = pair_of(name, None, points)
+        return pair.source, pair.target, pair.truth
 
-    return RecallPair(name, name.split("_")[1], pair_of(name, None, points).truth, clouds)
+    return RecallPair(name, name.split("_")[1], scans)
