@@ -121,6 +121,7 @@ def folder_of_lists(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_pairs_of_a_list_count_as_their_benchmark_does(folder_of_lists: Path) -> None:
     jobs = confidence_runs.jobs(folder_of_lists, groups="lists")
     assert [job.pair for job in jobs if isinstance(job, confidence_runs.Listed)] == [
@@ -146,6 +147,7 @@ def test_fragments_that_overlap_are_no_hard_negatives(folder_of_lists: Path) -> 
     assert len(fragments_apart(folder_of_lists, 4)) == 4
 
 
+@pytest.mark.slow
 def test_no_pose_of_an_ambiguous_pair_is_correct_but_equivalent_ones_are_known() -> None:
     cube, plate = (
         next(confidence_runs.measure(confidence_runs.Ambiguous(name, 0, 2000), None))

@@ -90,6 +90,7 @@ def data_set(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_measures_a_folder_of_a_data_set(data_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = CliRunner().invoke(
@@ -121,6 +122,6 @@ def test_a_list_stands_in_for_the_logs(tmp_path: Path) -> None:
     assert (only.scene, only.consecutive, only.information) == ("home_at", True, None)
 
 
-def test_a_pair_that_does_not_exist_is_refused(data_set: Path) -> None:
+def test_a_pair_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InputError, match="pairs: 'attic' matches none"):
-        recall.jobs(data_set, pairs="attic")
+        recall.jobs(None, quick=True, pairs="attic")

@@ -35,6 +35,7 @@ def test_every_equivalent_pose_aligns_all_of_an_object(name: str) -> None:
     assert min(share_aligned(scans, T) for T in some) > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPEATED)
 def test_every_equivalent_pose_aligns_part_of_a_repeated_scene(name: str) -> None:
     scans = pair(name, points=4000, seed=2)
@@ -44,6 +45,7 @@ def test_every_equivalent_pose_aligns_part_of_a_repeated_scene(name: str) -> Non
     assert 0.3 < shares[0] < 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_the_pose_is_determined_only_if_no_other_is_equivalent(name: str) -> None:
     scans = pair(name, points=500)

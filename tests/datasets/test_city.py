@@ -15,6 +15,7 @@ from graphreg.poses import transform
 SIZE = 200.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_frame_lies_on_the_map(seed: int) -> None:
     scan, points = frame(size=SIZE, points=5000, noise=0.0, seed=seed), city_map(size=SIZE)
@@ -23,6 +24,7 @@ def test_a_frame_lies_on_the_map(seed: int) -> None:
     assert (distances < 1.0).mean() > 0.97
 
 
+@pytest.mark.slow
 def test_arguments_determine_every_bit() -> None:
     assert np.array_equal(city_map(size=SIZE, spacing=1.0), city_map(size=SIZE, spacing=1.0))
     assert not np.array_equal(city_map(size=SIZE, spacing=1.0)[:9], city_map(size=SIZE, spacing=1.0, seed=1)[:9])
@@ -32,6 +34,7 @@ def test_arguments_determine_every_bit() -> None:
     assert not np.array_equal(first.pose, other.pose)
 
 
+@pytest.mark.slow
 def test_cities_differ() -> None:
     one, other = (city_map(variant, size=SIZE, spacing=1.0) for variant in (0, 1))
     high = [points[points[:, 2] > 3.0] for points in (one, other)]

@@ -13,6 +13,8 @@ from graphreg.datasets.convex_scenes import ConvexPart
 Numbers = NDArray[np.intp]
 # Points, normals, and the numbers of the parts that they are on.
 Sample = tuple[Floats, Floats, Numbers]
+# Parts that are sampled at a time, so that what is not kept takes little memory.
+CHUNK = 256
 
 
 def sample_surface(
@@ -48,9 +50,10 @@ def sample_surface(
     (True, True)
     """
     samples = []
-    for points, normals, owners in _samples(parts, density, rng):
-        kept = slice(None) if keep is None else keep(points, normals)
-        samples.append((points[kept], normals[kept], owners[kept]))
+    for first in range(0, len(parts), CHUNK):
+        for points, normals, owners in _samples(parts[first : first + CHUNK], density, rng):
+            kept = slice(None) if keep is None else keep(points, normals)
+            samples.append((points[kept], normals[kept], first + owners[kept]))
     points, normals, owners = (np.concatenate(each) for each in zip(*samples, strict=True))
     hidden = _hidden(parts, points, owners)
     return points[~hidden], normals[~hidden]
