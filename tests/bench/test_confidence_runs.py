@@ -16,7 +16,7 @@ from graphreg.bench.confidence_fragments import SAME_SCENE, fragments_apart
 from graphreg.bench.corruption import CLEAN
 from graphreg.bench.initial_poses import diagonal
 from graphreg.engine.evidence import Evidence
-from graphreg.errors import InputError
+from graphreg.errors import FileError, InputError
 from graphreg.files import write
 from graphreg.registration import register
 
@@ -145,6 +145,12 @@ def test_fragments_that_overlap_are_no_hard_negatives(folder_of_lists: Path) -> 
     assert len(found) == 4 + 9
     assert len({scene.split("/")[0] for _, *ends in found[4:] for scene in ends}) == 2
     assert len(fragments_apart(folder_of_lists, 4)) == 4
+
+
+def test_every_fragment_needs_a_pose(folder_of_lists: Path) -> None:
+    (folder_of_lists / "3dmatch_b" / "2.ply").unlink()
+    with pytest.raises(FileError, match="has 3 poses, but there are 2 fragments"):
+        fragments_apart(folder_of_lists, 100)
 
 
 @pytest.mark.slow

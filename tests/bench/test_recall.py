@@ -15,7 +15,7 @@ from graphreg.bench.comparison_runs import ROTATION_ERROR
 from graphreg.bench.recall_protocols import PROTOCOLS, pairs_of, rmse_of
 from graphreg.bench.results_files import read_rows
 from graphreg.cli import app
-from graphreg.errors import InputError
+from graphreg.errors import FileError, InputError
 from graphreg.files import write
 from graphreg.poses import inverse, transform
 
@@ -120,6 +120,12 @@ def test_a_list_stands_in_for_the_logs(tmp_path: Path) -> None:
     )
     (only,) = pairs_of(tmp_path)["3DLoMatch"].values()
     assert (only.scene, only.consecutive, only.information) == ("home_at", True, None)
+
+
+def test_a_list_with_other_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "3dmatch.json").write_text('[{"name": "kitchen_1_to_0"}]')
+    with pytest.raises(FileError, match="not one such as 3DMatch_kitchen_1_to_0"):
+        pairs_of(tmp_path)
 
 
 def test_a_pair_that_does_not_exist_is_refused() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from graphreg.clouds import Floats
+from graphreg.errors import FileError
 from graphreg.files import read
 from graphreg.files.pose_files import read_poses
 from graphreg.poses import transform
@@ -67,6 +68,8 @@ def _has_poses(folder: Path) -> bool:
 def _fragments(folder: Path) -> dict[str, tuple[set[int], set[int]]]:
     """Voxels that each fragment occupies in the frame of the scene, and the same with all their neighbours."""
     files, poses = sorted(folder.glob("*.ply")), list(read_poses(folder / "poses.txt", format="kitti"))
+    if len(files) != len(poses):
+        raise FileError(folder / "poses.txt", f"has {len(poses)} poses, but there are {len(files)} fragments")
     return {file.name: _voxels(transform(pose, read(file))) for file, pose in zip(files, poses, strict=True)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,6 +16,7 @@ from graphreg.clouds import Floats
 from graphreg.datasets import benchmark_pairs
 from graphreg.datasets.benchmark_pairs import BenchmarkPair
 from graphreg.datasets.threedmatch import correspondence_rmse
+from graphreg.errors import FileError
 from graphreg.files import read
 from graphreg.poses import inverse, transform
 
@@ -191,8 +193,12 @@ def _of_list(data: Path) -> dict[str, list[RecallPair]]:
     """Pairs of a list: names such as 3DMatch_kitchen_1_to_0, of the source and of the target fragment."""
     found: dict[str, list[RecallPair]] = {"3DMatch": [], "3DLoMatch": []}
     for entry in entries_of(data, LIST):
-        protocol, _, rest = entry["name"].partition("_")
-        scene, source, _, target = rest.rsplit("_", 3)
+        named = re.fullmatch(r"(3DMatch|3DLoMatch)_(\w+)_([0-9]+)_to_([0-9]+)", entry["name"])
+        if named is None:
+            raise FileError(
+                data / LIST, f"has a pair {entry['name']!r}; expected a name such as 3DMatch_kitchen_1_to_0"
+            )
+        protocol, scene, source, target = named.groups()
         found[protocol].append(
             RecallPair(
                 entry["name"],
