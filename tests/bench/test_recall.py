@@ -124,7 +124,7 @@ def test_a_list_stands_in_for_the_logs(tmp_path: Path) -> None:
 
 def test_a_list_with_other_names_is_refused(tmp_path: Path) -> None:
     (tmp_path / "3dmatch.json").write_text('[{"name": "kitchen_1_to_0"}]')
-    with pytest.raises(FileError, match="not one such as 3DMatch_kitchen_1_to_0"):
+    with pytest.raises(FileError, match="expected such as 3DMatch_kitchen_1_to_0"):
         pairs_of(tmp_path)
 
 

@@ -195,9 +195,7 @@ def _of_list(data: Path) -> dict[str, list[RecallPair]]:
     for entry in entries_of(data, LIST):
         named = re.fullmatch(r"(3DMatch|3DLoMatch)_(\w+)_([0-9]+)_to_([0-9]+)", entry["name"])
         if named is None:
-            raise FileError(
-                data / LIST, f"has a pair {entry['name']!r}; expected a name such as 3DMatch_kitchen_1_to_0"
-            )
+            raise FileError(data / LIST, f"has a pair {entry['name']!r}; expected such as 3DMatch_kitchen_1_to_0")
         protocol, scene, source, target = named.groups()
         found[protocol].append(
             RecallPair(
