@@ -232,6 +232,7 @@ def test_unusable_clouds_are_refused(body: np.ndarray) -> None:
         graphreg.register(LINE, np.zeros((50, 3)), method="graphreg-paper")
 
 
+@pytest.mark.slow
 def test_a_preprocessed_cloud_stands_for_the_cloud() -> None:
     pair = small_pair("hare")
     plain = graphreg.register(pair.source, pair.target)

@@ -58,6 +58,7 @@ def test_halves_share_no_point() -> None:
         assert len(np.unique(np.vstack([one, other]), axis=0)) == len(points)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_row_says_what_register_says() -> None:
     row = next(confidence_runs.measure(confidence_runs.Match("synthetic_hand_30", CLEAN, 1, 3000), None))

@@ -54,6 +54,7 @@ def test_the_table_has_a_line_for_each_kind_and_one_for_all() -> None:
     assert "graphreg is not correct on: lidar (clean) 1x" in engine.summary(rows)
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_table_and_writes_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1500)
     arguments = ["bench", "engine", "--quick", "-o", str(tmp_path), "--starts", "1", "--pairs", "synthetic_casting_30"]

@@ -26,6 +26,7 @@ def test_true_poses_bring_neighbouring_scans_together() -> None:
         assert np.median(cKDTree(one).query(other)[0]) < 0.05 * size
 
 
+@pytest.mark.slow
 def test_the_true_poses_have_no_error_in_any_frame() -> None:
     scans, truth, _ = shuffled(JOB, None)
     moved = np.array([inverse(truth[0]) @ pose for pose in truth])

@@ -57,6 +57,7 @@ def test_a_scan_and_its_copy_are_aligned() -> None:
     assert np.array_equal(copies.truth, np.eye(4))
 
 
+@pytest.mark.slow
 def test_other_seeds_are_other_scans_of_the_same_body() -> None:
     one, other = (pairs.pair_of("synthetic_casting_30", None, 1500, seed) for seed in (0, 1))
     assert len(one.source) != len(other.source) or not np.allclose(one.source, other.source)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphreg.bench import resampling
 from graphreg.bench.pairs import pair_of
 from graphreg.bench.resampling import Job, measure
 
 
+@pytest.mark.slow
 def test_kept_points_respond_more_and_features_of_corresponding_points_agree() -> None:
     rows = list(measure(Job("synthetic_hare_30", 4000), None))
     kept = [row["value"] for row in rows if "kept" in row["figure"]]

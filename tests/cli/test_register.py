@@ -79,6 +79,7 @@ def test_report_and_picture_are_written(folder: Path) -> None:
     assert np.ptp(image.astype(int), axis=2).max() > 100
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_a_failed_registration_has_a_report_too(folder: Path) -> None:
     done = register_command("other.ply", "target.ply", "--report", "failed.html", cwd=folder)
@@ -99,6 +100,7 @@ def test_init_and_method(folder: Path) -> None:
         assert angular_error(result.transformation, T_TARGET_SOURCE) < 1
 
 
+@pytest.mark.slow
 def test_a_failed_registration_is_exit_status_1(folder: Path) -> None:
     done = register_command("other.ply", "target.ply", cwd=folder)
     assert done.returncode == 1

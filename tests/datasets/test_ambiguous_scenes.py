@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,10 @@ def test_a_box_of_unequal_sides_has_four_poses_and_no_quarter_turns() -> None:
 
 
 @pytest.mark.parametrize("name", ["cube", "cylinder with a mark", "stairs", "poles", "identical objects", *NOISE])
-def test_arguments_determine_every_bit(name: str) -> None:
-    first, again, other = (pair(name, points=300, seed=seed) for seed in (3, 3, 4))
+def test_arguments_determine_every_bit(name: str, forget_rays: Callable[[], None]) -> None:
+    first = pair(name, points=300, seed=3)
+    forget_rays()
+    again, other = (pair(name, points=300, seed=seed) for seed in (3, 4))
     assert np.array_equal(first.source, again.source)
     assert np.array_equal(first.equivalent, again.equivalent)
     assert not np.array_equal(first.T_target_source, other.T_target_source)

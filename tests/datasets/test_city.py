@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,12 @@ def test_a_frame_lies_on_the_map(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_arguments_determine_every_bit() -> None:
+def test_arguments_determine_every_bit(forget_rays: Callable[[], None]) -> None:
     assert np.array_equal(city_map(size=SIZE, spacing=1.0), city_map(size=SIZE, spacing=1.0))
     assert not np.array_equal(city_map(size=SIZE, spacing=1.0)[:9], city_map(size=SIZE, spacing=1.0, seed=1)[:9])
-    first, again, other = (frame(size=SIZE, points=2000, seed=seed) for seed in (4, 4, 5))
+    first = frame(size=SIZE, points=2000, seed=4)
+    forget_rays()
+    again, other = (frame(size=SIZE, points=2000, seed=seed) for seed in (4, 5))
     assert np.array_equal(first.points, again.points)
     assert np.array_equal(first.pose, again.pose)
     assert not np.array_equal(first.pose, other.pose)

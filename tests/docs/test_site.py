@@ -44,12 +44,14 @@ def test_every_page_is_reached_from_every_other(site: Path) -> None:
         assert f'href="{page}/"' in start, page
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         loaded = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)"', path.read_text(encoding="utf-8"))
         assert not loaded, path
 
 
+@pytest.mark.slow
 def test_formulas_are_made(site: Path) -> None:
     text = text_of(site, "method")
     written = (ROOT / "docs" / "method.md").read_text(encoding="utf-8").count("$$") // 2
@@ -59,6 +61,7 @@ def test_formulas_are_made(site: Path) -> None:
     assert not [formula for formula in formulas if "\\" in formula], "a command that the converter does not know"
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name_and_no_internals(site: Path) -> None:
     entries = set(re.findall(r'<h[34] id="graphreg\.([\w.]+)"', text_of(site, "reference")))
     assert {name.rpartition(".")[2] for name in entries} >= set(graphreg.__all__) - {"__version__"}
@@ -66,6 +69,7 @@ def test_the_reference_has_every_public_name_and_no_internals(site: Path) -> Non
     assert {name for name in entries if name.startswith("PreprocessedCloud.")} == {"PreprocessedCloud.points"}
 
 
+@pytest.mark.slow
 def test_parameters_and_examples_are_parsed(site: Path) -> None:
     """They are tables and highlighted code, and no underlined headings are left."""
     text = text_of(site, "reference")
@@ -76,6 +80,7 @@ def test_parameters_and_examples_are_parsed(site: Path) -> None:
     assert "--------" not in text
 
 
+@pytest.mark.slow
 def test_settings_and_commands_are_in_the_site(site: Path) -> None:
     assert all(f'<h2 id="{name}"' in text_of(site, "settings") for name in graphreg.methods())
     assert all(f'<h2 id="{words.replace(" ", "-")}"' in text_of(site, "commands") for words, _ in commands())

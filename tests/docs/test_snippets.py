@@ -111,6 +111,7 @@ def test_the_python_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest
     run([block for block in PYTHON if block.page == page and not block.needs])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", sorted({block.needs for block in PYTHON if block.needs}))
 def test_the_python_of_another_library_runs(library: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec(library) is None:

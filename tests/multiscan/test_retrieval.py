@@ -53,6 +53,7 @@ def test_similarity_is_symmetric_and_bounded() -> None:
     assert np.abs(similarity()).max() <= 1 + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(
     reason="a scan of another body can be the most similar one; up to 8 scans all pairs are tried anyway"
 )

@@ -73,6 +73,7 @@ def test_the_file_loads_no_other_resource(tmp_path: Path, result: graphreg.Resul
     assert not re.search(r"@import|url\(", text)
 
 
+@pytest.mark.slow
 def test_a_failed_registration_has_a_report(tmp_path: Path) -> None:
     other = small_scan("casting")[::3]
     found = graphreg.register(SOURCE, other)
