@@ -89,6 +89,7 @@ void bind_kd_tree(nb::module_& module);
 void bind_local_geometry(nb::module_& module);
 void bind_pair_forces(nb::module_& module);
 void bind_parsing(nb::module_& module);
+void bind_scene_index(nb::module_& module);
 void bind_surfels(nb::module_& module);
 void bind_voxels(nb::module_& module);
 

@@ -33,6 +33,7 @@ NB_MODULE(_core, module) {
     graphreg::bind_local_geometry(module);
     graphreg::bind_pair_forces(module);
     graphreg::bind_parsing(module);
+    graphreg::bind_scene_index(module);
     graphreg::bind_surfels(module);
     graphreg::bind_voxels(module);
 }

@@ -11,6 +11,7 @@ from graphreg.features.invariant_features import invariants, normals
 from graphreg.features.response import inliers, intensity, resample
 from graphreg.files import formats, read, read_cloud, write
 from graphreg.files.pose_files import read_poses, write_poses
+from graphreg.locating import Location, locate
 from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
@@ -25,6 +26,7 @@ __all__ = [
     "FileError",
     "Graph",
     "InputError",
+    "Location",
     "MissingExtraError",
     "Multiway",
     "Odometry",
@@ -38,6 +40,7 @@ __all__ = [
     "inliers",
     "intensity",
     "invariants",
+    "locate",
     "methods",
     "multiway",
     "neighbour_graph",

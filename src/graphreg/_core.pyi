@@ -135,6 +135,21 @@ def descriptors(points: _Floats, normals: _Floats, radius: float, threads: int) 
 def match_descriptors(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]:
     """Nearest descriptor in the L1 norm: for each of a (N, 96) its index in b (M, 96), and the other way round."""
 
+class DescriptorIndex:
+    """Approximate nearest neighbours among many descriptors (N, 96), at least one: lists around centres (k-means).
+
+    A few thousand descriptors are one list, whose search is exact.
+    """
+
+    def __init__(self, descriptors: NDArray[np.uint8], threads: int) -> None: ...
+    def __len__(self) -> int: ...
+    def nearest(self, queries: NDArray[np.uint8], k: int, probes: int, threads: int) -> tuple[_Indices, _Indices]:
+        """Indices (M, k) of the descriptors nearest to each query (M, 96) in the L1 norm, nearest first, and their
+        distances (M, k); both -1 where there are fewer in the `probes` lists that are searched."""
+
+def orient_consistently(points: _Floats, normals: _Floats, neighbours: _Indices) -> _Floats:
+    """Normals (N, 3) of one sign on each connected surface, along a maximum spanning forest of the graph."""
+
 def hypotheses(
     source: _Floats,
     source_normals: _Floats,

@@ -13,6 +13,7 @@ import numpy as np
 from graphreg.baselines import BASELINES
 from graphreg.clouds import Cloud, Floats, as_array, as_cloud
 from graphreg.engine.outcome import EngineOutcome
+from graphreg.engine.part_pipeline import index_for_part
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
@@ -227,7 +228,7 @@ def run_method(
             raise InputError(
                 f"{name}: has {len(cloud)} finite points, but at least {settings.required_points} are needed"
             )
-    _require_seed(seed)
+    require_seed(seed)
     initial = None if init is None else as_pose(init)
     workers = thread_count(threads)
     x, y = (cloud if isinstance(cloud, PreprocessedCloud) else cloud.points for cloud in clouds)
@@ -267,25 +268,28 @@ def run_method(
 
 
 def prepare(
-    cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0
+    cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, part: Any = None, seed: int = 0
 ) -> PreprocessedCloud:
-    """Preprocess a cloud once for several registrations; `register` takes the result in place of the cloud.
+    """Preprocess a cloud once for several registrations; `register` and `locate` take the result in place of it.
 
     Parameters
     ----------
     cloud : (N, 3) array_like
         Points, or anything that holds points.
     points : int, default 40_000
-        Points to sample at most.
+        Points to sample at most for registration; `locate` uses all.
     weights : (N,) array_like, optional
         Positive weights of the points.
+    part : (K, 3) array_like, optional
+        An example of the parts that `locate` will look for in this cloud: the index for parts of its size is built now,
+        and not by the first call.
     seed : int, default 0
         Seed of the sample.
 
     Returns
     -------
     PreprocessedCloud
-        The sampled points and what is computed from them, not the cloud; it can be pickled.
+        The sampled points, the cloud, and what is computed from them; it can be pickled.
 
     Notes
     -----
@@ -302,9 +306,22 @@ def prepare(
     >>> graphreg.register(pair.source, target).success
     True
     """
+    sampled = prepare_sample(cloud, points=points, weights=weights, seed=seed)
+    whole = as_cloud(cloud).points
+    prepared = sampled if len(whole) <= points else replace(sampled, whole=whole)
+    if part is not None:
+        example = preprocess(as_cloud(part, "part").points, "part", max_points=EngineSettings.points, seed=seed)
+        index_for_part(example, prepared.whole_cloud(), thread_count(None))
+    return prepared
+
+
+def prepare_sample(
+    cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0
+) -> PreprocessedCloud:
+    """Do what `prepare` does for `register`, without keeping the cloud."""
     whole = as_cloud(cloud)
     settings = EngineSettings(points=points)
-    _require_seed(seed)
+    require_seed(seed)
     preprocessed = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
     return replace(preprocessed, dropped=whole.dropped)
 
@@ -329,7 +346,8 @@ def _settings(
     return replace(defaults, **options)
 
 
-def _require_seed(seed: Any) -> None:
+def require_seed(seed: Any) -> None:
+    """Refuse a seed that is no whole number from 0 on."""
     if not (isinstance(seed, Integral) and int(seed) >= 0):
         raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
 

@@ -25,7 +25,7 @@ from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
 from graphreg.files import read_cloud
 from graphreg.files.output_file import atomic_write
-from graphreg.registration import prepare
+from graphreg.registration import prepare_sample
 
 # Bytes that are hashed at a time.
 HASH_CHUNK_BYTES = 1 << 22
@@ -87,7 +87,7 @@ def cache_file(folder: Path, path: str, points: int) -> tuple[str, str | None]:
     content = known_hash(folder, path) or file_hash(path)
     if not is_cached(folder, content, points):
         try:
-            _store_cloud(_cloud_entry(folder, content, points), prepare(read_cloud(path), points=points))
+            _store_cloud(_cloud_entry(folder, content, points), prepare_sample(read_cloud(path), points=points))
         except InputError as problem:
             return content, str(problem)
     after = os.stat(path)
@@ -131,7 +131,7 @@ def cached_cloud(folder: Path, path: str, content: str, points: int) -> Preproce
         pass
     if file_hash(path) != content:
         raise InputError(f"{path}: changed while the batch ran; start it again")
-    cloud = prepare(read_cloud(path), points=points)
+    cloud = prepare_sample(read_cloud(path), points=points)
     _store_cloud(entry, cloud)
     return cloud
 

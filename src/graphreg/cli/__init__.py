@@ -21,6 +21,7 @@ from graphreg.cli.convert import convert
 from graphreg.cli.data import data
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
+from graphreg.cli.locate import locate
 from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
 from graphreg.cli.sequence import sequence
@@ -57,6 +58,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(register)
+app.command()(locate)
 app.command()(sequence)
 app.command()(multiway)
 app.command()(view)

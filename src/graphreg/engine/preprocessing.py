@@ -62,6 +62,8 @@ class PreprocessedCloud:
         Rounding error of the cloud's coordinates, in the unit of the data.
     dropped : int
         Rows of the cloud that were not finite.
+    whole : (M, 3) ndarray or None
+        All points of the cloud, where these are a sample that `prepare` took.
     """
 
     name: str
@@ -70,6 +72,7 @@ class PreprocessedCloud:
     T_local_cloud: Floats
     rounding: float
     dropped: int = 0
+    whole: Floats | None = field(default=None, repr=False)
     _cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -88,10 +91,15 @@ class PreprocessedCloud:
         """Voxel sizes that suit this cloud."""
         return self.cached(("voxel sizes",), lambda: estimate_voxel_sizes(self.local_points))
 
+    def whole_cloud(self) -> PreprocessedCloud:
+        """Return the cloud of all points, not only of those sampled."""
+        whole = self.whole
+        return self if whole is None else self.cached(("whole",), lambda: preprocess(whole, self.name))
+
     def select(self, chosen: Mask) -> PreprocessedCloud:
         """Return the cloud of the chosen points."""
         weights = None if self.weights is None else self.weights[chosen]
-        return replace(self, local_points=self.local_points[chosen], weights=weights, _cache={})
+        return replace(self, local_points=self.local_points[chosen], weights=weights, whole=None, _cache={})
 
     def subsample(self, voxel: float, threads: int = 1) -> PreprocessedCloud:
         """Return the cloud of one point a voxel, so that the density is uniform."""
@@ -103,7 +111,7 @@ class PreprocessedCloud:
     def in_frame(self, T_frame_cloud: Floats) -> PreprocessedCloud:
         """Return the same points in another local frame."""
         local_points = transform(T_frame_cloud @ inverse(self.T_local_cloud), self.local_points)
-        return replace(self, local_points=local_points, T_local_cloud=T_frame_cloud, _cache={})
+        return replace(self, local_points=local_points, T_local_cloud=T_frame_cloud, whole=None, _cache={})
 
     def cached(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """Return what `compute` gives, computed once a key; the latest few are kept."""

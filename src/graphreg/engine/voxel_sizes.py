@@ -33,6 +33,8 @@ class VoxelSizeParameters:
         average.
     finer_levels : int
         Levels below that size to which the count of a smooth surface (four times as many a level) is extrapolated.
+    points_per_surfel : float
+        A part that is looked for in a scene has at least so many points a coarse surfel.
     """
 
     coarse_surfels: int = 1_600
@@ -42,6 +44,7 @@ class VoxelSizeParameters:
     levels: int = 16
     mean_count: int = 4
     finer_levels: int = 8
+    points_per_surfel: float = 1.5
 
 
 VOXEL_SIZES = VoxelSizeParameters()
@@ -121,6 +124,16 @@ def pair_voxel_sizes(
         coarse, fine = on_ladder(coarse), on_ladder(fine)
     fine = voxel or fine
     return PairVoxelSizes(max(coarse, fine), fine)
+
+
+def part_voxel_size(part: Floats, count: int, scene: VoxelSizes) -> float:
+    """Return the voxel size at which a part that is looked for in a scene has about `count` surfels.
+
+    It is on the ladder of sizes, so that parts of similar size share the index of a scene. Voxels are not so small that
+    there would be less than a few points in each.
+    """
+    most = int(len(part) / VOXEL_SIZES.points_per_surfel)
+    return on_ladder(max(*sizes_for_counts(part, min(count, most)), scene.finest))
 
 
 def on_ladder(size: float) -> float:

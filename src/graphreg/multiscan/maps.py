@@ -9,7 +9,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.poses import inverse, transform
-from graphreg.registration import prepare
+from graphreg.registration import prepare_sample
 from graphreg.voxels import voxel_downsample
 
 
@@ -86,7 +86,7 @@ class LocalMap:
             self.posed = keyframe
             return
         parts = [transform(inverse(keyframe.pose) @ each.pose, each.cloud.points) for each in self._keyframes]
-        self.posed = PosedCloud(prepare(np.concatenate(parts), seed=self._seed), keyframe.pose)
+        self.posed = PosedCloud(prepare_sample(np.concatenate(parts), seed=self._seed), keyframe.pose)
 
 
 class GlobalMap:

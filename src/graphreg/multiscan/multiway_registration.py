@@ -42,7 +42,7 @@ from graphreg.multiscan.retrieval import (
     scan_similarity,
 )
 from graphreg.poses import PoseGraph, inverse, pose
-from graphreg.registration import prepare
+from graphreg.registration import prepare_sample
 from graphreg.threads import thread_count
 
 
@@ -268,7 +268,7 @@ def _preprocessed(
     """The clouds, checked, and the scans that are made of them."""
     least = settings.k + 1
     accepted = tuple(as_cloud(cloud, name, least) for cloud, name in zip(clouds, names, strict=True))
-    scans = [prepare(cloud, seed=seed) for cloud in accepted]
+    scans = [prepare_sample(cloud, seed=seed) for cloud in accepted]
     for name, scan in zip(names, scans, strict=True):
         if len(scan) < least:
             raise InputError(f"{name}: has {len(scan)} distinct points, but at least {least} are needed")

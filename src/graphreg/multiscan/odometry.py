@@ -28,7 +28,7 @@ from graphreg.files.folders import frame_files
 from graphreg.multiscan.maps import GlobalMap, LocalMap, PosedCloud
 from graphreg.multiscan.trajectory import FrameResult, Trajectory
 from graphreg.poses import inverse, transform
-from graphreg.registration import prepare, register
+from graphreg.registration import prepare_sample, register
 from graphreg.threads import thread_count
 
 MODES = ("map", "pairs")
@@ -99,7 +99,7 @@ class Odometry:
         try:
             cloud = _cloud_of(frame)
             began, points = time.perf_counter(), len(cloud)
-            scan = prepare(cloud, seed=self._seed)
+            scan = prepare_sample(cloud, seed=self._seed)
             step = self._registered(scan, predicted)
         except (InputError, OSError) as problem:
             step = FrameResult(predicted, False, 0.0, f"not registered: {problem}")

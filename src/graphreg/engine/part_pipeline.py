@@ -1,0 +1,236 @@
+"""A small part in a large scene on one page: from two clouds to the poses of the part.
+
+describe  part and scene at the resolution of the part, with an index of the scene
+search    descriptors vote for places, each place is searched for poses
+choose    one pose a place; equivalent poses, by the symmetry of the part, are one
+refine    each on the points of the scene around it, with the verdict on it, as `register` does
+retry     at a finer resolution, where nothing was located
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.engine.hypotheses import inlier_correspondences
+from graphreg.engine.outcome import EngineOutcome
+from graphreg.engine.part_candidates import Instance, find_instances
+from graphreg.engine.part_search import Part, prepare_part, search_part
+from graphreg.engine.pipeline import register_graphreg
+from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
+from graphreg.engine.pyramid import to_pyramid_frames
+from graphreg.engine.scene_index import SceneIndex
+from graphreg.engine.settings import EngineSettings
+from graphreg.engine.surfels import fit_surfels
+from graphreg.engine.symmetry import Symmetry, find_symmetry, rotation_about, symmetry_in_words
+from graphreg.engine.verdict import VERDICT, Verdict, judge, probability_of
+from graphreg.engine.voxel_sizes import VOXEL_SIZES
+from graphreg.poses import inverse, pose, transform
+
+
+@dataclass(frozen=True)
+class PartPipelineParameters:
+    """Constants of the stages; all chosen.
+
+    Attributes
+    ----------
+    surfels : tuple of int
+        Coarse surfels of the part, approximately, in the first attempt and in the next.
+    surroundings : float
+        A pose is refined on the points of the scene that are this much farther from its centre than the part reaches,
+        as a share.
+    turns : int
+        Rotations about the axis of a body of revolution that correspondences are compared with.
+    symmetric_overlap : float
+        Least overlap of a symmetric part that is located: its correspondences agree with many poses, and say little.
+    """
+
+    surfels: tuple[int, ...] = (600, 1_600)
+    surroundings: float = 0.15
+    turns: int = 24
+    symmetric_overlap: float = 0.85
+
+
+PART_PIPELINE = PartPipelineParameters()
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedPart:
+    """A pose of a part in a scene.
+
+    Attributes
+    ----------
+    outcome : EngineOutcome
+        Of the refinement, in the frames of the clouds.
+    verdict : Verdict
+    runner_up : (4, 4) ndarray or None
+        The best pose that contradicts it.
+    scores : tuple of float
+        Overlap scores of the pose, and of the runner-up.
+    hypotheses : int
+        Poses proposed.
+    equivalent_poses : (K, 4, 4) ndarray
+        The pose, and those that the symmetry of the part makes equal to it.
+    symmetry : str
+        In words; empty where the part has none.
+    places : int
+        Places that fit equally well, where only one was looked for.
+    """
+
+    outcome: EngineOutcome
+    verdict: Verdict
+    runner_up: Floats | None
+    scores: tuple[float, ...]
+    hypotheses: int
+    equivalent_poses: Floats
+    symmetry: str
+    places: int = 1
+
+
+def locate_part(
+    part: PreprocessedCloud,
+    scene: PreprocessedCloud,
+    most: int,
+    settings: EngineSettings,
+    seed: int = 0,
+    threads: int = 1,
+) -> tuple[list[LocatedPart], dict[str, float]]:
+    """Return the instances of a part, best first, and the seconds of each stage.
+
+    These are the ones that are located; where there are none, the best pose found, if any.
+    """
+    best: list[LocatedPart] = []
+    timings = dict.fromkeys(("describe", "search", "refine"), 0.0)
+    for count in PART_PIPELINE.surfels:
+        found = _locate_at(count, part, scene, most, settings, seed, threads, timings)
+        located = [instance for instance in found if instance.verdict.success]
+        if located:
+            return located[:most], timings
+        if any(instance.places > 1 for instance in found):
+            return found, timings
+        best = sorted(best + found, key=lambda instance: -instance.verdict.confidence)[:1]
+    return best, timings
+
+
+def index_for_part(part: PreprocessedCloud, scene: PreprocessedCloud, threads: int = 1) -> None:
+    """Build the index of a scene that parts of this size need; the scene keeps it."""
+    for count in PART_PIPELINE.surfels:
+        prepare_part(part, scene, count, threads)
+
+
+def _locate_at(
+    count: int,
+    cloud: PreprocessedCloud,
+    scene: PreprocessedCloud,
+    most: int,
+    settings: EngineSettings,
+    seed: int,
+    threads: int,
+    timings: dict[str, float],
+) -> list[LocatedPart]:
+    """One attempt, with about `count` surfels of the part; best first. Its seconds are added to `timings`."""
+    clock = [time.perf_counter()]
+    part, index = prepare_part(cloud, scene, count, threads)
+    clock.append(time.perf_counter())
+    candidates = search_part(part, index, most, threads)
+    symmetry = _symmetry(part, threads)
+    # One more than wanted: a second place that fits as well makes a single one ambiguous.
+    instances = find_instances(part, candidates, symmetry, most + 1)
+    clock.append(time.perf_counter())
+    refined = [_refine(instance, part, index, settings, seed, threads) for instance in instances]
+    found = [
+        LocatedPart(
+            outcome,
+            _verdict(outcome, instance.score_ratio, part, symmetry, threads),
+            None if instance.runner_up is None else _in_scene(instance.runner_up, part, index),
+            (instance.score, *([] if instance.runner_up is None else [instance.runner_up_score])),
+            candidates.proposed,
+            _equivalent_poses(outcome.transformation, part, symmetry),
+            symmetry_in_words(symmetry, part.cloud.T_local_cloud),
+        )
+        for instance, outcome in zip(instances, refined, strict=True)
+    ]
+    found.sort(key=lambda instance: -instance.verdict.confidence)
+    if most == 1:
+        found = [_unambiguous(found, part, symmetry, threads)] if found else []
+    clock.append(time.perf_counter())
+    for stage, seconds in zip(timings, np.diff(clock), strict=True):
+        timings[stage] += float(seconds)
+    return found
+
+
+def _symmetry(part: Part, threads: int) -> Symmetry:
+    finest = part.cloud.voxel_sizes.finest
+    fine_voxel = min(max(part.voxel / VOXEL_SIZES.fine_per_coarse, finest), part.voxel)
+    fine = fit_surfels(part.cloud.local_points, fine_voxel, threads=threads)
+    return find_symmetry(part.described.surfels, fine, part.voxel / fine_voxel, threads)
+
+
+def _in_scene(T: Floats, part: Part, scene: SceneIndex) -> Floats:
+    """A pose between the local frames, translation in coarse voxels, as one between the clouds."""
+    between = pose(T[:3, :3], T[:3, 3] * part.voxel)
+    return np.asarray(inverse(scene.cloud.T_local_cloud) @ between @ part.cloud.T_local_cloud)
+
+
+def _refine(
+    instance: Instance, part: Part, scene: SceneIndex, settings: EngineSettings, seed: int, threads: int
+) -> EngineOutcome:
+    """Refine a pose on the points of the scene around it."""
+    offsets = part.described.surfels.points - part.centre
+    radius = (1 + PART_PIPELINE.surroundings) * float(np.linalg.norm(offsets, axis=1).max())
+    around = scene.points_around(transform(instance.T, part.centre[None])[0], radius)
+    piece = transform(inverse(scene.cloud.T_local_cloud), around)
+    target = preprocess(piece, "scene", max_points=settings.points, seed=seed)
+    return register_graphreg(part.cloud, target, settings, _in_scene(instance.T, part, scene), seed, threads)
+
+
+def _verdict(outcome: EngineOutcome, ratio: float, part: Part, symmetry: Symmetry, threads: int) -> Verdict:
+    """The verdict on a pose, for which one that is equivalent would be as right."""
+    T = outcome.transformation
+    x, y = outcome.pyramids
+    verdict = judge(x, y, T, outcome.correspondences, ratio, threads=threads)
+    words = symmetry_in_words(symmetry, part.cloud.T_local_cloud)
+    if not words or verdict.observability is None:
+        return replace(verdict, reason=verdict.reason.replace("registered", "located", 1))
+    # Correspondences are inliers if an equivalent pose makes them so, and rotation about an axis is not looked for.
+    inliers = [
+        inlier_correspondences(x.coarse, y.coarse, to_pyramid_frames(each, x, y), outcome.correspondences)
+        for each in _equivalent_poses(T, part, symmetry, PART_PIPELINE.turns)
+    ]
+    evidence = replace(verdict.evidence, inliers=len(np.unique(np.concatenate(inliers))))
+    confidence = probability_of(evidence, ratio)
+    directions = verdict.observability.degenerate_directions
+    if len(directions) > len(symmetry.axes) or evidence.overlap < PART_PIPELINE.symmetric_overlap:
+        confidence = min(confidence, VERDICT.most_if_degenerate)
+    success = confidence >= VERDICT.success
+    reason = f"{'' if success else 'not '}located: overlap {100 * evidence.overlap:.0f} %, {evidence.inliers} of "
+    reason += f"{evidence.correspondences} correspondences are inliers; {words}"
+    return Verdict(success, confidence, reason, evidence, verdict.observability)
+
+
+def _equivalent_poses(T: Floats, part: Part, symmetry: Symmetry, turns: int = 1) -> Floats:
+    """The pose, and those that the symmetry of the part makes equal to it; `turns` of them about an axis."""
+    T_local_part, centre = part.cloud.T_local_cloud, part.centre
+    own = list(symmetry.poses)
+    if len(symmetry.axes) == 1:
+        angles = np.linspace(0, 2 * np.pi, turns, endpoint=False)
+        own = [S @ rotation_about(angle * symmetry.axes[0], centre) for S in own for angle in angles]
+    scaled = [pose(S[:3, :3], S[:3, 3] * part.voxel) for S in own]
+    return np.array([T @ inverse(T_local_part) @ S @ T_local_part for S in scaled])
+
+
+def _unambiguous(found: list[LocatedPart], part: Part, symmetry: Symmetry, threads: int) -> LocatedPart:
+    """The best of the poses found, judged beside all others."""
+    best = found[0]
+    places = sum(each.verdict.success for each in found)
+    if places > 1:
+        reason = best.verdict.reason.replace("located:", f"ambiguous: {places} places fit equally well;", 1)
+        confidence = min(best.verdict.confidence / places, VERDICT.most_if_degenerate)
+        verdict = replace(best.verdict, success=False, confidence=confidence, reason=reason)
+        return replace(best, verdict=verdict, runner_up=found[1].outcome.transformation, places=places)
+    others = max([0.0, *best.scores[1:], *(other.scores[0] for other in found[1:])])
+    ratio = others / max(best.scores[0], 1e-9)
+    return replace(best, verdict=_verdict(best.outcome, ratio, part, symmetry, threads))

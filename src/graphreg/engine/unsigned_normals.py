@@ -1,0 +1,61 @@
+"""Scores, refinement and comparison of poses for surfels whose normals have no sign. Lengths are in voxels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+import graphreg._core as _core
+from graphreg.clouds import Floats
+from graphreg.engine.surfels import Surfels
+from graphreg.poses import transform
+
+
+def unsigned_scores(
+    poses: Floats, part: Surfels, target: Surfels, reach: float, threads: int = 1, rows: slice = slice(None)
+) -> Floats:
+    """Return the overlap score (P,) of each pose: the mean over the part's surfels of proximity times |cosine|.
+
+    `rows`: the surfels of the part to score with.
+    """
+    rotations = poses[:, :3, :3].transpose(0, 2, 1)
+    moved = part.points[rows] @ rotations + poses[:, None, :3, 3]
+    nearest = target.grid.nearest(np.ascontiguousarray(moved.reshape(-1, 3)), reach, threads)
+    nearest = nearest.reshape(moved.shape[:2])
+    offset = moved - target.points[nearest]
+    proximity = np.maximum(1 - np.einsum("pij,pij->pi", offset, offset) / reach**2, 0)
+    cosine = np.abs(np.einsum("pij,pij->pi", part.normals[rows] @ rotations, target.normals[nearest]))
+    return np.asarray(np.where(nearest >= 0, proximity * cosine, 0.0).mean(axis=1))
+
+
+def refine_unsigned(
+    poses: Floats, part: Surfels, target: Surfels, kernel: tuple[float, ...], reach: float, threads: int = 1
+) -> Floats:
+    """Refine poses by point-to-plane steps, one a kernel width; normals face those within reach at the initial pose."""
+    dof = _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
+    refined = []
+    for T in poses:
+        nearest = target.grid.nearest(transform(T, part.points), reach, threads)
+        cosine = np.einsum("ij,ij->i", part.normals @ T[:3, :3].T, target.normals[nearest])
+        normals = np.where((cosine < 0)[:, None], -part.normals, part.normals)
+        refined += list(target.grid.refine(T[None], part.points, normals, None, np.array(kernel), dof, threads))
+    return np.array(refined).reshape(-1, 4, 4)
+
+
+def distinct_poses(poses: Floats, corners: Floats, distance: float, most: int) -> NDArray[np.intp]:
+    """Return which of the poses, in their order, move some corner (C, 3) far from where all before them move it."""
+    moved = corners @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]
+    kept: list[int] = []
+    for number, here in enumerate(moved):
+        offsets = here - moved[kept]
+        if np.all(np.einsum("nij,nij->ni", offsets, offsets).max(axis=1) > distance**2):
+            kept.append(number)
+        if len(kept) == most:
+            break
+    return np.array(kept, np.intp)
+
+
+def box_corners(points: Floats) -> Floats:
+    """Return (8, 3): the corners of a box around most of the points."""
+    low, high = np.quantile(points, (0.05, 0.95), axis=0)
+    return np.array([[(low, high)[bit >> axis & 1][axis] for axis in range(3)] for bit in range(8)])

@@ -1,0 +1,147 @@
+"""locate(): a small cloud in a large one, from any pose, with every instance and every equivalent pose."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from numbers import Integral
+from typing import Any, cast
+
+import numpy as np
+
+from graphreg.clouds import Floats, as_cloud
+from graphreg.engine.part_pipeline import LocatedPart, locate_part
+from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
+from graphreg.engine.settings import EngineSettings
+from graphreg.errors import InputError
+from graphreg.registration import require_seed
+from graphreg.result import Result
+from graphreg.threads import thread_count
+
+
+@dataclass(frozen=True, eq=False)
+class Location(Result):
+    """Where `locate` found the part: the result of registering it there, and the poses that are equivalent.
+
+    Attributes
+    ----------
+    equivalent_poses : (K, 4, 4) ndarray
+        The transformation, and those that its symmetry makes equal to it: 24 of a cube. Of a body of revolution only
+        those that differ by more than a rotation about its axis.
+    symmetry : str
+        The symmetry of the part in words; empty where it has none.
+    """
+
+    equivalent_poses: Floats
+    symmetry: str
+
+    @classmethod
+    def from_json(cls, text: str) -> Location:
+        """Return the location that `to_json` wrote."""
+        location = cast(Location, super().from_json(text))
+        return replace(location, equivalent_poses=np.array(location.equivalent_poses))
+
+
+def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int | None = None) -> list[Location]:
+    """Find a small cloud in a large one, from any pose.
+
+    The resolution follows the part, however large the scene is.
+
+    Parameters
+    ----------
+    part : (N, 3) array_like
+        Points, or anything that holds points.
+    scene : (M, 3) array_like, or PreprocessedCloud
+        The same. What `prepare` returned keeps the index of the scene, so that further parts of similar size are
+        located faster.
+    most : int, default 1
+        Instances of the part to find at most.
+    seed : int, default 0
+        Seed of all random sampling: the same seed gives the same bits.
+    threads : int, optional
+        Number of threads, by default all; the result does not depend on it.
+
+    Returns
+    -------
+    list of Location
+        Best first. Those with `success` True; where there are none, the best pose found, if any, with the reason why it
+        is no success. With `most=1` a second place that fits as well makes the first one ambiguous; with more, each
+        instance counts. Symmetry of the part makes poses equivalent, and not ambiguous.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; it says which one, what it contained and what was expected.
+
+    See Also
+    --------
+    register : two clouds of similar size.
+    prepare : index a scene once for several parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import graphreg
+    >>> from graphreg.datasets import synthetic
+    >>> pair = synthetic.pair("casting", 20.0)
+    >>> near = np.linalg.norm(pair.source - pair.source[0], axis=1) < 0.4
+    >>> found = graphreg.locate(pair.source[near], pair.target)
+    >>> found[0].success
+    True
+    >>> bool(np.allclose(found[0].transformation, pair.T_target_source, atol=0.05))
+    True
+    """
+    began = time.perf_counter()
+    if isinstance(most, bool) or not (isinstance(most, Integral) and int(most) >= 1):
+        raise InputError(f"most: expected a whole number from 1 on, got {most!r}")
+    require_seed(seed)
+    settings = EngineSettings()
+    small = _preprocessed(part, "part", settings, seed)
+    large = _preprocessed(scene, "scene", settings, seed)
+    found, timings = locate_part(small, large.whole_cloud(), int(most), settings, int(seed), thread_count(threads))
+    timings["total"] = time.perf_counter() - began
+    return [_location(instance, settings, seed, (small.dropped, large.dropped), timings) for instance in found]
+
+
+def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) -> PreprocessedCloud:
+    """A cloud with at most `settings.points` points of a part, and with all points of a scene."""
+    if isinstance(value, PreprocessedCloud):
+        preprocessed = replace(value, name=name)
+    else:
+        cloud = as_cloud(value, name)
+        most = settings.points if name == "part" else None
+        preprocessed = replace(preprocess(cloud.points, name, None, most, seed), dropped=cloud.dropped)
+    least = settings.required_points
+    if len(preprocessed) < least:
+        raise InputError(f"{name}: has {len(preprocessed)} distinct points, but at least {least} are needed")
+    return preprocessed
+
+
+def _location(
+    found: LocatedPart, settings: EngineSettings, seed: int, dropped: tuple[int, int], timings: dict[str, float]
+) -> Location:
+    verdict, outcome = found.verdict, found.outcome
+    observability = verdict.observability
+    return Location(
+        transformation=outcome.transformation,
+        success=verdict.success,
+        confidence=verdict.confidence,
+        reason=verdict.reason,
+        overlap=verdict.evidence.overlap,
+        inlier_rmse=verdict.evidence.inlier_rmse,
+        covariance=observability.covariance if observability else None,
+        centre=observability.centre if observability else None,
+        degenerate_directions=observability.degenerate_directions if observability else (),
+        hypotheses=found.hypotheses,
+        runner_up=found.runner_up,
+        scores=found.scores,
+        timings=timings,
+        method="graphreg",
+        settings={name: value for name, value in asdict(settings).items() if name != "weights"}
+        | {"voxel": outcome.voxel},
+        seed=seed,
+        dropped=dropped,
+        history=outcome.history,
+        equivalent_poses=found.equivalent_poses,
+        symmetry=found.symmetry,
+    )
