@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -34,27 +34,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 Cast = Callable[..., tuple[Floats, Floats]]
+_KNOWN_RAYS: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
 
 
-def _cast_once(cast: Cast, known: dict[tuple[object, ...], tuple[Floats, Floats]]) -> Cast:
+def _cast_once(cast: Cast) -> Cast:
     def cast_or_recall(surface: object, origin: Floats, directions: Floats, max_range: float) -> tuple[Floats, Floats]:
         key = surface, origin.tobytes(), hash(directions.tobytes()), len(directions), max_range
-        if key not in known:
-            known[key] = cast(surface, origin, directions, max_range)
-        ranges, normals = known[key]
+        if key not in _KNOWN_RAYS:
+            _KNOWN_RAYS[key] = cast(surface, origin, directions, max_range)
+        ranges, normals = _KNOWN_RAYS[key]
         return ranges.copy(), normals.copy()
 
     return cast_or_recall
 
 
-@pytest.fixture(scope="session", autouse=True)
-def forget_rays() -> Iterator[Callable[[], None]]:
-    """Rays that several tests cast are cast once: to scan takes longer than to register. Call it to cast them again."""
-    known: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        for surface in (ImplicitSurface, ConvexScene):
-            patch.setattr(surface, "cast", _cast_once(surface.cast, known))
-        yield known.clear
+# Rays that several tests cast are cast once: to scan takes longer than to register.
+for _surface in (ImplicitSurface, ConvexScene):
+    _surface.cast = _cast_once(_surface.cast)  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def forget_rays() -> Callable[[], None]:
+    """Call it to have the next rays cast again."""
+    return _KNOWN_RAYS.clear
 
 
 @pytest.fixture(scope="session")

@@ -19,11 +19,18 @@ MODULES = sorted(
 )
 
 
-# Their examples simulate several scans, or write pages with large pictures.
+# Their examples simulate several scans, start processes, or write pages.
 SLOW = (
+    "graphreg.baselines.cpd",
+    "graphreg.baselines.ecm",
+    "graphreg.baselines.gmm",
+    "graphreg.baselines.super4pcs",
+    "graphreg.batches.batch_run",
     "graphreg.datasets.synthetic",
+    "graphreg.locating",
     "graphreg.multiscan.multiway_registration",
     "graphreg.multiscan.odometry",
+    "graphreg.registration",
     "graphreg.reports.multiway_page",
     "graphreg.reports.registration_page",
     "graphreg.reports.trajectory_page",

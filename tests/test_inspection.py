@@ -61,6 +61,7 @@ def test_the_order_of_rows_does_not_matter(points: Floats, seed: int) -> None:
     assert inspect(np.random.default_rng(seed).permutation(points)) == inspect(points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hare", "street"])
 def test_any_number_of_threads_gives_the_same_summary(name: str) -> None:
     points = small_scan(name)
@@ -123,6 +124,7 @@ def test_kind_and_unit_of_synthetic_scans(name: str, scale: float, kind: str, un
     assert guess.reason.startswith("extent ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scale", "kind", "unit"), KINDS)
 def test_the_guess_does_not_depend_on_the_direction_of_the_horizontal_axes(
     name: str, scale: float, kind: str, unit: str
@@ -132,6 +134,7 @@ def test_the_guess_does_not_depend_on_the_direction_of_the_horizontal_axes(
     assert inspect(quarter).guess == inspect(points).guess
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dragon", "hare", "hand"])
 def test_an_object_is_one_in_metres_and_in_millimetres(name: str) -> None:
     points = small_scan(name)

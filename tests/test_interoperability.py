@@ -224,6 +224,7 @@ def test_no_other_library_is_imported() -> None:
     assert not {"open3d", "trimesh", "torch"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_trimesh() -> None:
     trimesh = pytest.importorskip("trimesh")
     box = trimesh.creation.box()

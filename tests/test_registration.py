@@ -84,6 +84,7 @@ def test_moving_both_clouds_moves_the_published_pose_with_them(name: str) -> Non
     assert angular_error(inverse(along) @ there @ along, here) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["graphreg", "graphreg-paper"])
 def test_registration_works_far_from_the_origin(body: np.ndarray, method: str) -> None:
     """There coordinates are rounded more, so that points change voxels: poses differ as for another sample."""
@@ -100,6 +101,7 @@ def test_the_history_has_every_iteration(found: graphreg.Result) -> None:
     assert np.array_equal(found.history[-1].transformation, found.transformation)
 
 
+@pytest.mark.slow
 def test_the_history_of_the_published_method_has_its_temperature(body: np.ndarray) -> None:
     history = graphreg.register(transform(inverse(TURNED), body), body, method="graphreg-paper").history
     assert len(history) == 100
@@ -149,6 +151,7 @@ def test_the_published_method_starts_at_the_initial_pose(body: np.ndarray) -> No
     assert not graphreg.register(source, body, method="graphreg-paper").success
 
 
+@pytest.mark.slow
 def test_pipl_cools_until_epsilon(body: np.ndarray) -> None:
     result = graphreg.register(transform(inverse(TURNED), body), body, method="pipl")
     assert len(result.history) == int(np.ceil(np.log(1e-5) / np.log(0.9)))
@@ -171,6 +174,7 @@ def test_rows_that_are_not_finite_are_counted(body: np.ndarray) -> None:
     assert result.success
 
 
+@pytest.mark.slow
 def test_different_objects_are_not_registered(body: np.ndarray) -> None:
     other = synthetic.scan("casting", points=3000).points
     result = graphreg.register(other, body)

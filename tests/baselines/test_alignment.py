@@ -13,6 +13,7 @@ from graphreg.metrics import rmsd
 from graphreg.poses import fit_rigid_transform, pose, rotation_from_vector, transform
 
 
+@pytest.mark.slow
 @given(clouds, seeds, st.booleans())
 def test_a_transformed_cloud_gives_its_transform(points: np.ndarray, seed: int, weighted: bool) -> None:
     rng = np.random.default_rng(seed)

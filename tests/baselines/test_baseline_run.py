@@ -13,6 +13,7 @@ from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, transform
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", BASELINES)
 @pytest.mark.parametrize("voxel", [-1.0, np.nan, np.inf, "fine", True])
 def test_a_wrong_voxel_size_is_an_error_that_names_it(body: np.ndarray, method: str, voxel: object) -> None:

@@ -30,6 +30,7 @@ def test_icp_fails_at_a_large_rotation_and_reports_it(body: np.ndarray, method: 
     assert started.success
 
 
+@pytest.mark.slow
 def test_correspondences_beyond_max_distance_are_rejected(body: np.ndarray) -> None:
     source = np.vstack([body, body.mean(axis=0) + np.array([10.0, 0, 0])])
     start = pose(rotation_from_vector([0, 0, 0.02]), np.zeros(3))

@@ -13,6 +13,7 @@ from graphreg.metrics import rmsd
 from graphreg.poses import pose, rotation_from_vector
 
 
+@pytest.mark.slow
 def test_the_worst_correspondences_can_be_rejected(body: np.ndarray) -> None:
     rng = np.random.default_rng(0)
     outliers = body.mean(axis=0) + 3 * np.ptp(body, axis=0) * (1 + rng.random((len(body) // 10, 3)))

@@ -103,6 +103,7 @@ def test_results_are_equivariant_under_a_common_rigid_transform(
     assert rmsd(back, TRUTH, source) < EXACT[method] + 10 * rounding
 
 
+@pytest.mark.slow
 def test_a_callback_can_stop_it(body: np.ndarray, source: np.ndarray, method: str) -> None:
     seen: list[Iteration] = []
 

@@ -41,6 +41,7 @@ def test_the_transform_of_the_largest_consistent_set_is_found() -> None:
         assert rmsd(run.outcome().transformation, expected, x) < 1e-9
 
 
+@pytest.mark.slow
 @given(seeds, st.floats(0.01, 1.0))
 def test_the_truncated_mean_is_the_global_minimum(seed: int, bound: float) -> None:
     rng = np.random.default_rng(seed)

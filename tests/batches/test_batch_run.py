@@ -45,6 +45,7 @@ def test_results_are_those_of_register(jobs: list[dict[str, Any]], folder: Path,
         assert (again.success, again.confidence, again.reason) == (stored.success, stored.confidence, stored.reason)
 
 
+@pytest.mark.slow
 def test_a_second_run_does_nothing_and_gives_the_same(
     jobs: list[dict[str, Any]], folder: Path, expected: list[str]
 ) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from tests.support.batch_jobs import faulty_register, keys_in, without_times, wr
 import graphreg
 from graphreg import InputError
 
-distributed = pytest.importorskip("distributed")
-
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed: graphreg[dask]")
 
 SCANS = 3
 
 
 def dask(workers: int) -> Any:
+    import distributed
+
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
     )
@@ -150,6 +152,8 @@ def test_a_cluster_without_workers_is_waited_for_with_a_warning(
 def test_a_worker_with_another_version_of_graphreg_or_none_is_reported(
     jobs: list[dict[str, Any]], tmp_path: Path
 ) -> None:
+    import distributed
+
     def other_version() -> None:
         from graphreg import _version
 

@@ -57,6 +57,7 @@ def test_errors_sampled_from_the_covariance_are_calibrated() -> None:
     assert np.mean(squared) == pytest.approx(1, abs=0.052)
 
 
+@pytest.mark.slow
 def test_the_logistic_fit_recovers_the_constants_that_made_the_runs() -> None:
     rng = np.random.default_rng(4)
     constants = np.array([-4.0, 1.5, -3.0, 2.0])

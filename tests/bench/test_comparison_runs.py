@@ -59,6 +59,7 @@ def test_a_row_has_the_errors_of_the_run() -> None:
     assert stays[ROTATION_ERROR] == pytest.approx(angular_error(np.eye(4), pair.truth))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize(
     ("name", "message"),

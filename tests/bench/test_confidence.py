@@ -82,6 +82,7 @@ def test_errors_are_counted_and_bins_have_every_run() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_fitted_constants_stand_beside_those_in_use() -> None:
     rng = np.random.default_rng(0)
     rows = []

@@ -75,6 +75,7 @@ def test_a_row_says_what_register_says() -> None:
     assert 0 < row["roughness"] < 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_different_clouds_have_the_same_size(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
@@ -139,6 +140,7 @@ def test_pairs_of_a_list_count_as_their_benchmark_does(folder_of_lists: Path) ->
         assert confidence_runs._counts_as_correct("3dmatch.json", pair, found) is correct
 
 
+@pytest.mark.slow
 def test_fragments_that_overlap_are_no_hard_negatives(folder_of_lists: Path) -> None:
     found = fragments_apart(folder_of_lists, 100)
     same = {(source, target) for group, source, target in found if group == SAME_SCENE}

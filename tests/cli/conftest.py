@@ -20,8 +20,8 @@ def T_target_source() -> Floats:
 
 
 @pytest.fixture(scope="session")
-def dragon() -> Floats:
-    return synthetic.scan("dragon", points=2000).points
+def hare() -> Floats:
+    return synthetic.scan("hare", points=2000).points
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
-    dragon: Floats,
+    hare: Floats,
     T_target_source: Floats,
 ) -> CommandLine:
     """Commands in a folder with source.ply, target.ply and the transform between them, T.txt."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)
-    graphreg.write("target.ply", dragon)
-    graphreg.write("source.ply", transform(inverse(T_target_source), dragon))
+    graphreg.write("target.ply", hare)
+    graphreg.write("source.ply", transform(inverse(T_target_source), hare))
     graphreg.write_poses("T.txt", T_target_source)
     return CommandLine(monkeypatch, capsys)

@@ -33,7 +33,7 @@ def batch_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[
 
 @lru_cache
 def scans() -> dict[str, Floats]:
-    pair = {str(n): synthetic.scan("dragon", angle, points=2000, seed=n).points for n, angle in enumerate((0.0, 5.0))}
+    pair = {str(n): synthetic.scan("hare", angle, points=2000, seed=n).points for n, angle in enumerate((0.0, 5.0))}
     return pair | {"other": synthetic.scan("casting", points=2000).points}
 
 

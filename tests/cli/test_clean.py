@@ -18,6 +18,7 @@ def corrupted() -> tuple[np.ndarray, np.ndarray]:
     return synthetic.add_outliers(synthetic.scan("hare", points=3000).points, 0.3, "gaussian", 1)
 
 
+@pytest.mark.slow
 def test_the_inliers_are_written_with_their_attributes(
     run: CommandLine, corrupted: tuple[np.ndarray, np.ndarray]
 ) -> None:

@@ -14,27 +14,27 @@ from graphreg.clouds import Floats, as_cloud
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".pcd", ".npz", ".csv", ".las", ".laz"])
-def test_attributes_are_kept(run: CommandLine, dragon: Floats, suffix: str) -> None:
-    intensity = np.arange(len(dragon), dtype=np.uint16)
-    graphreg.write("in.ply", as_cloud(dragon, attributes={"intensity": intensity}))
+def test_attributes_are_kept(run: CommandLine, hare: Floats, suffix: str) -> None:
+    intensity = np.arange(len(hare), dtype=np.uint16)
+    graphreg.write("in.ply", as_cloud(hare, attributes={"intensity": intensity}))
     done = run("convert", "in.ply", f"out{suffix}", "--json")
     assert json.loads(done.out)["kept"] == ["intensity"]
     assert done.err == ""
     back = graphreg.read_cloud(f"out{suffix}")
-    np.testing.assert_allclose(back.points, dragon, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(back.points, hare, rtol=0, atol=1e-9)
     assert np.array_equal(back.attributes["intensity"], intensity)
 
 
 @pytest.mark.parametrize("suffix", [".xyz", ".npy", ".obj", ".off", ".e57", ".bin"])
-def test_lost_attributes_are_listed(run: CommandLine, dragon: Floats, suffix: str) -> None:
-    dirty = np.vstack([dragon, [[np.inf, 0, 0]]])
+def test_lost_attributes_are_listed(run: CommandLine, hare: Floats, suffix: str) -> None:
+    dirty = np.vstack([hare, [[np.inf, 0, 0]]])
     np.savez("in.npz", points=dirty, intensity=np.arange(len(dirty)), name=np.full(len(dirty), "a"))
     done = run("convert", "in.npz", f"out{suffix}")
     assert done.status == 0
     assert f"out{suffix}: {suffix} files do not support all attributes; left out: intensity, name\n" in done.err
     assert ("single precision" in done.err) == (suffix == ".bin")
     assert ", without 1 non-finite rows; attributes: none" in done.out
-    np.testing.assert_allclose(graphreg.read(f"out{suffix}"), dragon, rtol=0, atol=1e-7 if suffix == ".bin" else 0)
+    np.testing.assert_allclose(graphreg.read(f"out{suffix}"), hare, rtol=0, atol=1e-7 if suffix == ".bin" else 0)
 
 
 def test_write_returns_the_attributes_that_a_format_does_not_support(tmp_path: Path) -> None:

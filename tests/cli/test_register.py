@@ -26,7 +26,7 @@ def register_command(*arguments: object, cwd: Path) -> subprocess.CompletedProce
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
-    body = synthetic.scan("dragon", points=3000).points
+    body = synthetic.scan("hare", points=3000).points
     shade = np.arange(len(body), dtype=np.int32)
     graphreg.write(path / "target.ply", body)
     graphreg.write(
@@ -107,6 +107,7 @@ def test_a_failed_registration_is_exit_status_1(folder: Path) -> None:
     assert done.stdout.startswith("not registered: ")
 
 
+@pytest.mark.slow
 def test_degenerate_directions_are_printed(folder: Path) -> None:
     """The rotation of a sphere about any axis is not observable."""
     directions = np.random.default_rng(0).normal(size=(5000, 3))
@@ -119,6 +120,7 @@ def test_degenerate_directions_are_printed(folder: Path) -> None:
     assert "\ndegenerate directions: " in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -68,6 +68,7 @@ def test_json_has_every_frame_and_the_errors(folder: Path) -> None:
     assert output["errors"]["segments"]["count"] > 0
 
 
+@pytest.mark.slow
 def test_a_frame_that_cannot_be_read_has_a_predicted_pose(folder: Path, tmp_path: Path) -> None:
     for path in (folder / "frames").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -79,6 +80,7 @@ def test_a_frame_that_cannot_be_read_has_a_predicted_pose(folder: Path, tmp_path
     assert np.load(tmp_path / "poses.npy").shape == (COUNT, 4, 4)
 
 
+@pytest.mark.slow
 def test_a_kitti_sequence_has_its_own_ground_truth_and_timestamps(tmp_path: Path) -> None:
     (tmp_path / "velodyne").mkdir()
     for number, points in enumerate(walk_frames(4)):

@@ -114,6 +114,7 @@ def test_other_machines_have_access_only_on_request(run: CommandLine) -> None:
     assert warned not in done.out
 
 
+@pytest.mark.slow
 @needs_viser
 @pytest.mark.usefixtures("interrupted_at_once")
 @pytest.mark.parametrize("wanted", [True, False])

@@ -73,6 +73,7 @@ def test_a_box_of_unequal_sides_has_four_poses_and_no_quarter_turns() -> None:
         assert mean_distance(wrong) > 1.3 * mean_distance(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cube", "cylinder with a mark", "stairs", "poles", "identical objects", *NOISE])
 def test_arguments_determine_every_bit(name: str, forget_rays: Callable[[], None]) -> None:
     first = pair(name, points=300, seed=3)

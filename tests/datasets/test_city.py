@@ -44,6 +44,7 @@ def test_cities_differ() -> None:
     assert (cKDTree(high[1]).query(high[0])[0] > 2.0).mean() > 0.2
 
 
+@pytest.mark.slow
 def test_the_map_fills_its_square() -> None:
     points = city_map(size=SIZE, spacing=1.0)
     assert points[:, :2].min() > -10

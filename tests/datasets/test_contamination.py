@@ -76,6 +76,7 @@ def test_a_bad_noise_is_named() -> None:
         add_noise(cloud(count=5), -1.0)
 
 
+@pytest.mark.slow
 def test_density_falls_exponentially_from_the_centroid_to_the_farthest_point() -> None:
     rng = np.random.default_rng(4)
     # Evenly spread over the distance from the centroid.

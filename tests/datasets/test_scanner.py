@@ -51,6 +51,7 @@ def test_losses_are_the_requested_share_of_the_returns(name: str) -> None:
     assert kept[hit].mean() == pytest.approx(expected.mean(), abs=4 * 0.5 / np.sqrt(hit.sum()))
 
 
+@pytest.mark.slow
 def test_there_is_no_return_beyond_the_maximal_incidence() -> None:
     pose, surface = pose_of("casting"), synthetic.surface("casting")
     sensor, max_range = SENSORS["casting"]

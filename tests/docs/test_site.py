@@ -86,6 +86,7 @@ def test_settings_and_commands_are_in_the_site(site: Path) -> None:
     assert all(f'<h2 id="{words.replace(" ", "-")}"' in text_of(site, "commands") for words, _ in commands())
 
 
+@pytest.mark.slow
 def test_every_setting_is_described() -> None:
     pytest.importorskip("griffe")
     assert undocumented() == []

@@ -57,6 +57,7 @@ def test_outliers_are_removed_also_where_they_are_the_majority(pair: synthetic.P
         assert outliers < 0.1 * is_outlier.sum()
 
 
+@pytest.mark.slow
 def test_isolated_points_are_dropped_before_the_graph_is_built(pair: synthetic.Pair) -> None:
     corrupted, is_outlier = synthetic.add_outliers(pair.source, 1.0, "gaussian", 3)
     weights = np.where(is_outlier, OUTLIER_WEIGHT, 1.0)

@@ -73,6 +73,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     assert all(np.array_equal(a, b) for again in pairs for a, b in zip(pairs[0], again, strict=True))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 255), seeds)
 def test_nearest_descriptors_by_the_sum_of_absolute_differences(
     count: int, other: int, largest: int, seed: int

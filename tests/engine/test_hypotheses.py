@@ -177,6 +177,7 @@ def test_surfels_on_themselves_score_almost_1_and_with_opposite_normals_nothing(
     assert surfels.grid.score(np.eye(4)[None], surfels.points, -surfels.normals, 2.0, 1)[0] < 0.01
 
 
+@pytest.mark.slow
 @given(seeds, st.floats(0.4, 3.0), st.booleans())
 def test_normal_equations_are_those_of_numpy(seed: int, scale: float, weighted: bool) -> None:
     target, source = hilly(), hilly(sample=1)
@@ -244,6 +245,7 @@ def test_refinement_follows_the_heavier_surfels() -> None:
         np.testing.assert_allclose(moved, np.broadcast_to(expected, moved.shape), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
     target, source = hilly(), hilly(sample=1)
     poses = np.array([random_transform(seed, 5.0) for seed in range(7)])

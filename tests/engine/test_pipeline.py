@@ -87,6 +87,7 @@ def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
         assert there.confidence == pytest.approx(here.confidence, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hare", SCENES[0]])
 def test_the_unit_does_not_matter(name: str) -> None:
     pair = small_pair(name)
@@ -102,6 +103,7 @@ def test_the_unit_does_not_matter(name: str) -> None:
         assert there.confidence == pytest.approx(here.confidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARE_FIRST)
 def test_swapped_clouds_give_the_inverse(name: str) -> None:
     pair = small_pair(name)
@@ -123,6 +125,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
             assert one.covariance is None or other.covariance.tobytes() == one.covariance.tobytes()
 
 
+@pytest.mark.slow
 def test_the_result_reports_the_search() -> None:
     pair = small_pair("hand")
     found = graphreg.register(pair.source, pair.target)
@@ -152,6 +155,7 @@ def test_clouds_of_uneven_density_are_retried_on_uniform_samples() -> None:
         assert [each.number for each in found.history] == list(range(1, len(found.history) + 1))
 
 
+@pytest.mark.slow
 def test_clouds_of_even_density_are_not_retried() -> None:
     here, there = small_scan("hare"), small_scan("casting")
     found = graphreg.register(here, there)
@@ -167,6 +171,7 @@ def test_a_callback_that_stops_is_not_called_again() -> None:
     assert len(asked) == len(found.history) == 1
 
 
+@pytest.mark.slow
 def test_a_callback_stops_before_the_fine_refinement() -> None:
     pair = small_pair("hand")
 
@@ -303,6 +308,7 @@ def test_heavier_points_determine_the_pose() -> None:
     assert light < heavy
 
 
+@pytest.mark.slow
 def test_only_the_ratios_of_weights_count() -> None:
     pair = small_pair("hand")
     plain = graphreg.register(pair.source, pair.target)
@@ -325,6 +331,7 @@ def test_unusable_weights_are_refused(weights: float, message: str) -> None:
         graphreg.register(body, body, weights=values)
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_finite_are_left_out_with_their_weights() -> None:
     pair = small_pair("hand")
     rng = np.random.default_rng(0)
@@ -392,6 +399,7 @@ def test_a_single_far_point_does_no_harm() -> None:
     assert graphreg.register(np.vstack([body, [[1e6, 0, 0]]]), body).success
 
 
+@pytest.mark.slow
 def test_scans_in_national_grid_coordinates() -> None:
     """Coordinates of 10^7: there a tenth of a millimetre is 10^-11."""
     pair = small_pair("room")

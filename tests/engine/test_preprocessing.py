@@ -70,6 +70,7 @@ def test_subsampling_leaves_one_point_a_voxel(pair: synthetic.Pair) -> None:
     assert np.array_equal(some.weights, cloud.weights[row])
 
 
+@pytest.mark.slow
 def test_the_cache_computes_once_is_bounded_and_is_not_pickled(pair: synthetic.Pair) -> None:
     source, target = preprocess(pair.source, "source"), preprocess(pair.target, "target")
     first, second = build_pyramids(source, target), build_pyramids(target, source)

@@ -82,6 +82,7 @@ def test_clouds_of_similar_size_share_pyramids(pair: synthetic.Pair) -> None:
     assert build_pyramids(source, target)[0] is not build_pyramids(source, fewer)[0]
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_transforms_go_between_clouds_and_pyramids_and_back(seed: int) -> None:
     points = random_cloud("box", 300, 1)
@@ -101,6 +102,7 @@ def test_density_contrast_is_low_on_objects_and_high_around_a_scanner(pair: synt
     assert pyramids(street.source, street.target)[0].density_contrast > RETRY.density_contrast
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads(pair: synthetic.Pair) -> None:
     def bits(threads: int) -> list[bytes]:
         both = pyramids(pair.source, pair.target, threads)

@@ -27,6 +27,7 @@ def weights_for(points: Floats, seed: int) -> Floats:
     return np.random.default_rng(seed).uniform(0.1, 3.0, len(points))
 
 
+@pytest.mark.slow
 @given(clouds, st.floats(0.02, 0.5), seeds, st.booleans())
 def test_voxel_moments(points: Floats, share: float, seed: int, weighted: bool) -> None:
     points = points / np.ptp(points)
@@ -39,6 +40,7 @@ def test_voxel_moments(points: Floats, share: float, seed: int, weighted: bool) 
             np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-13 * expected[0])
 
 
+@pytest.mark.slow
 @given(clouds, st.floats(0.05, 0.5), st.floats(1.1, 3.0), seeds)
 def test_merged_voxels_have_the_moments_of_their_points(points: Floats, share: float, times: float, seed: int) -> None:
     points, weights = points / np.ptp(points) / share, weights_for(points, seed)
@@ -57,6 +59,7 @@ def test_merged_voxels_have_the_moments_of_their_points(points: Floats, share: f
             np.testing.assert_allclose(value, twin, rtol=1e-11, atol=1e-11 / share**2)
 
 
+@pytest.mark.slow
 @given(clouds, st.floats(0.02, 0.3), seeds)
 def test_planes_are_fitted_to_the_points_of_a_voxel_and_its_neighbours(points: Floats, share: float, seed: int) -> None:
     points, weights = points / np.ptp(points) / share, weights_for(points, seed)
@@ -89,6 +92,7 @@ def test_voxels_count_all_points(points: Floats, share: float, seed: int) -> Non
     assert voxels.counts.sum() == len(points)
 
 
+@pytest.mark.slow
 @given(clouds, st.floats(0.02, 0.3), seeds)
 def test_means_are_projected_to_their_planes(points: Floats, share: float, seed: int) -> None:
     points, weights = points / np.ptp(points) / share, weights_for(points, seed)

@@ -109,6 +109,7 @@ def test_probability_grows_with_the_evidence() -> None:
     assert probability_of(some, 1e9) < 1e-300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [3.0, 30.0, 120.0])
 def test_a_wrong_pose_is_no_success(pair: synthetic.Pair, apart: float) -> None:
     centre = pair.target.mean(axis=0)
@@ -159,6 +160,7 @@ def test_the_rotation_of_a_sphere_is_unconstrained(noise: float) -> None:
     np.testing.assert_allclose(result.centre, MOVED[:3, 3], atol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", synthetic.bodies())
 def test_objects_without_symmetry_are_determined(name: str) -> None:
     scans = small_pair(name)
@@ -190,6 +192,7 @@ def test_halves_without_overlap_are_not_registered(name: str, axis: int) -> None
     assert result.confidence < 0.5
 
 
+@pytest.mark.slow
 def test_covariance_is_symmetric_positive_definite_and_has_the_unit(pair: synthetic.Pair) -> None:
     here = graphreg.register(pair.source, pair.target)
     assert here.covariance is not None
@@ -203,6 +206,7 @@ def test_covariance_is_symmetric_positive_definite_and_has_the_unit(pair: synthe
     np.testing.assert_allclose(there.centre, 1000 * here.centre, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_covariance_and_centre_are_in_the_targets_frame(pair: synthetic.Pair) -> None:
     here = graphreg.register(pair.source, pair.target)
     for moved_source in (np.eye(4), random_transform(8, 1.0)):
@@ -239,6 +243,7 @@ def test_covariance_agrees_with_the_errors(name: str) -> None:
     assert (ratio < 3).all()
 
 
+@pytest.mark.slow
 def test_poses_of_other_methods_are_judged_by_the_same_evidence(pair: synthetic.Pair) -> None:
     good = graphreg.register(pair.source, pair.target, method="graphreg-paper", init=pair.T_target_source)
     assert good.success

@@ -59,6 +59,7 @@ def test_radius_search_is_exact(points: Floats, queries: Floats, radius: float, 
         assert np.array_equal(squared[found], row[expected])
 
 
+@pytest.mark.slow
 def test_large_k() -> None:
     points = random_cloud("surface", 900, 3)
     expected, _ = nearest(points, points, 400, exclude_self=True)

@@ -77,6 +77,7 @@ def test_no_outlier_is_selected(points: Floats, seed: int) -> None:
         assert len(chosen) == min(kept.sum(), round(0.9 * len(points)))
 
 
+@pytest.mark.slow
 def test_sampling_is_proportional_to_the_response() -> None:
     points = random_cloud("surface", 60, 2)
     response = graphreg.intensity(points)

@@ -217,6 +217,7 @@ def test_files_changed_anywhere_are_read_or_refused(folder: Path, name: str, dat
     assert all(len(values) == len(cloud) for values in cloud.attributes.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", sorted({Path(file).suffix for file, _ in SAMPLES.values()}))
 @settings(max_examples=20, deadline=5000, suppress_health_check=list(HealthCheck))
 @given(content=st.binary(max_size=300))
@@ -320,6 +321,7 @@ def test_damage_does_not_crash_the_libraries_of_other_formats(tmp_path: Path, su
     assert read + refused == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["las", "laz", "e57"])
 def test_other_formats_truncated_at_every_byte(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("pye57" if suffix == "e57" else "laspy")

@@ -79,6 +79,7 @@ def test_expansion_is_limited_by_the_size_of_the_file(tmp_path: Path) -> None:
             file.check_expansion(limit + 1, "points")
 
 
+@pytest.mark.slow
 @given(st.floats(-1e6, 1e6), st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5), st.integers(1, 8))
 def test_a_number_of_fixed_decimals_looks_truncated_where_it_lost_one(
     value: float, before: list[float], decimals: int

@@ -44,6 +44,7 @@ def test_coordinates_are_exact(folder: Path, suffix: str, points: NDArray[np.flo
     np.testing.assert_array_equal(read(folder / f"a{suffix}"), points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".las", ".laz"])
 @settings(max_examples=20, deadline=None)
 @given(points=POINTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.spatial import cKDTree
 from tests.support.walks import NOISE, frame_at, scene_points, walk_poses
 
@@ -30,6 +31,7 @@ def test_a_frame_becomes_a_keyframe_when_its_overlap_falls() -> None:
     assert local_map.needs(None)
 
 
+@pytest.mark.slow
 def test_the_first_keyframe_is_the_map() -> None:
     local_map = LocalMap()
     assert local_map.posed is None

@@ -111,6 +111,7 @@ def test_a_sensor_that_stands_still_adds_no_keyframes() -> None:
     assert_same_poses(still.poses, [np.eye(4)] * 6)
 
 
+@pytest.mark.slow
 def test_every_nth_up_to_a_limit_and_the_callback_can_stop(frames: list[np.ndarray]) -> None:
     assert [step.number for step in sequence(iter(frames), every=3, limit=2).steps] == [0, 3]
     assert [step.number for step in sequence(frames, every=4).steps] == [0, 4, 8]
@@ -135,6 +136,7 @@ def test_a_frame_that_cannot_be_used_is_reported_and_skipped(
     assert_same_poses(result.poses[[0, 1, 2, 4, 5]], truth[[0, 1, 2, 4, 5]], steps=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["map", "pairs"])
 @pytest.mark.parametrize("bad", [np.empty((0, 3)), np.ones((500, 3))])
 def test_if_the_first_frame_cannot_be_used_the_second_is_the_reference(
@@ -177,6 +179,7 @@ def test_after_a_change_of_scene_the_trajectory_continues_from_the_prediction() 
         assert translation_error(here, there) < result.steps[4].voxel / 10
 
 
+@pytest.mark.slow
 def test_the_global_map_coincides_with_the_scene(trajectory: Trajectory) -> None:
     assert trajectory.map is not None
     assert 1000 < len(trajectory.map) < COUNT * POINTS

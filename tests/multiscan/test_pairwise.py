@@ -51,6 +51,7 @@ def test_every_pair_has_an_edge_and_successful_ones_connect_scans() -> None:
     assert calls == [(1, 2), (2, 2), (3, 3)]
 
 
+@pytest.mark.slow
 def test_from_poses_a_pair_is_refined() -> None:
     """The foreign scan is registered nowhere; the true poses of the others are kept."""
     truth = np.stack([body_scans()[1][0], body_scans()[1][3], np.eye(4)])

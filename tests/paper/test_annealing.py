@@ -59,6 +59,7 @@ def make_energies(seed: int, count: int, roughness: float) -> list[float]:
     return [float(energy) for energy in np.cumsum(changes)]
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(2, 400), st.sampled_from([1e-3, 0.1, 1.0, 30.0]), betas, rates)
 def test_each_step_is_algorithm_1(seed: int, count: int, roughness: float, beta: float, rate: float) -> None:
     energies = make_energies(seed, count, roughness)
@@ -96,6 +97,7 @@ def test_a_higher_energy_takes_one_random_number(change: float, temperature: flo
     assert rng.bit_generator.state == same.bit_generator.state
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 4), st.sampled_from([1e-3, 1.0, 50.0]))
 @settings(max_examples=10)
 def test_the_acceptance_rate_is_the_boltzmann_factor(ratio: float, temperature: float) -> None:

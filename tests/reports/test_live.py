@@ -92,6 +92,7 @@ def test_it_is_idle_at_first(live: LiveRegistration) -> None:
     assert live.wait_for_change(snapshot, QUIET) is snapshot
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_the_result_of_register(live: LiveRegistration, expected: graphreg.Result) -> None:
     live.start(PAPER)
     snapshot = wait_until_done(live)
@@ -288,6 +289,7 @@ def test_a_bad_rate_raises(live: LiveRegistration, bad: float) -> None:
         live.set_rate(bad)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -345,6 +347,7 @@ def test_close_ends_a_run(live: LiveRegistration) -> None:
     assert live.snapshot.state is State.DONE
 
 
+@pytest.mark.slow
 def test_concurrent_controls(live: LiveRegistration, expected: graphreg.Result) -> None:
     """After any sequence of calls from several threads, a run still gives the right result."""
 

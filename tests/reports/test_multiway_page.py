@@ -60,6 +60,7 @@ def test_scans_pose_graph_and_pairs_are_listed(result: Multiway, page: Path) -> 
         assert stage in read.texts["th"]
 
 
+@pytest.mark.slow
 def test_the_file_loads_no_other_resource(page: Path) -> None:
     assert not re.search(r'(?:src|href)="(?!data:)', page.read_text(encoding="utf-8"))
 

@@ -80,6 +80,7 @@ def payload_of(
 
 
 # At an offset of 1e9 coordinates are rounded to a ten-thousandth of the body's size, far more than by 16 bits.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "offset", "within"), [(1, 0, 1e-4), (1e6, 5e6, 1e-4), (1e-6, 0, 1e-4), (1, 1e6, 1e-4)]
 )

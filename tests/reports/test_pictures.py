@@ -81,6 +81,7 @@ def test_the_same_input_gives_the_same_pixels() -> None:
     assert np.array_equal(points, before)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.floats(1e-6, 1e6), st.floats(-1e6, 1e6))
 def test_the_picture_does_not_depend_on_unit_and_origin(scale: float, offset: float) -> None:

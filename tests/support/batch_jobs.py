@@ -32,7 +32,7 @@ def write_scans(folder: Path, count: int) -> list[str]:
 
 @lru_cache
 def _scan(number: int) -> Floats:
-    return synthetic.scan("dragon", 10.0 * number, points=POINTS, seed=number).points
+    return synthetic.scan("hare", 10.0 * number, points=POINTS, seed=number).points
 
 
 def pairs_of(folder: Path, names: list[str]) -> list[dict[str, Any]]:
