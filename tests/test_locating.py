@@ -13,7 +13,6 @@ from graphreg.clouds import Floats
 from graphreg.datasets import clutter
 from graphreg.poses import inverse, nearest_rotation, pose, transform
 
-pytestmark = pytest.mark.slow
 MOVED = pose(nearest_rotation(np.random.default_rng(7).normal(size=(3, 3))), [5.0, -3.0, 1.0])
 
 
@@ -32,6 +31,7 @@ def error(location: graphreg.Location, T: Floats, part: Floats) -> float:
     )
 
 
+@pytest.mark.slow
 def test_a_part_is_found_from_any_pose_with_the_verdict() -> None:
     example = table()
     part = transform(MOVED, example.part)
@@ -46,6 +46,7 @@ def test_a_part_is_found_from_any_pose_with_the_verdict() -> None:
     assert 0 < stages <= location.timings["total"]
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_threads_or_on_preparation() -> None:
     example = table()
     prepared = graphreg.prepare(example.scene, part=example.part)
@@ -56,12 +57,14 @@ def test_the_result_does_not_depend_on_threads_or_on_preparation() -> None:
         assert first.confidence == again.confidence
 
 
+@pytest.mark.slow
 def test_a_prepared_scene_keeps_all_its_points() -> None:
     example = table()
     prepared = graphreg.prepare(example.scene, points=1000)
     assert graphreg.locate(example.part, prepared)[0].success
 
 
+@pytest.mark.slow
 def test_every_instance_is_found_and_one_of_two_is_ambiguous() -> None:
     example = table(instances=2)
     found = graphreg.locate(example.part, example.scene, most=4)
@@ -74,12 +77,14 @@ def test_every_instance_is_found_and_one_of_two_is_ambiguous() -> None:
     assert single.reason.startswith("ambiguous: 2 places fit equally well")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", clutter.PARTS)
 def test_what_is_not_there_is_not_located(name: str) -> None:
     example = table(name, instances=0)
     assert not any(location.success for location in graphreg.locate(example.part, example.scene, most=3))
 
 
+@pytest.mark.slow
 def test_a_cube_has_24_equivalent_poses() -> None:
     example = table("cube")
     (location,) = graphreg.locate(example.part, example.scene)
@@ -90,6 +95,7 @@ def test_a_cube_has_24_equivalent_poses() -> None:
     assert error(location, example.poses[0], example.part) < 0.05
 
 
+@pytest.mark.slow
 def test_a_lid_is_found_up_to_the_rotation_about_its_axis() -> None:
     example = table("lid")
     (location,) = graphreg.locate(example.part, example.scene)
@@ -99,6 +105,7 @@ def test_a_lid_is_found_up_to_the_rotation_about_its_axis() -> None:
     assert np.allclose(transform(location.transformation, axis), transform(example.poses[0], axis), atol=0.03)
 
 
+@pytest.mark.slow
 def test_a_location_survives_json() -> None:
     example = table("cube")
     (location,) = graphreg.locate(example.part, example.scene)
@@ -113,6 +120,7 @@ def test_a_count_that_is_none_is_refused(most: object) -> None:
         graphreg.locate(np.eye(3), np.eye(3), most=most)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [np.empty((0, 3)), np.zeros((5, 3)), np.full((20, 3), np.nan), np.ones(3), "part"])
 def test_bad_clouds_are_refused_by_name(bad: object) -> None:
     good = table().part
@@ -122,6 +130,7 @@ def test_bad_clouds_are_refused_by_name(bad: object) -> None:
         graphreg.locate(good, bad)
 
 
+@pytest.mark.slow
 def test_clouds_without_surface_give_a_result_or_a_clear_error() -> None:
     rng = np.random.default_rng(0)
     good = table().part

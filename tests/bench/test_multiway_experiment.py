@@ -26,11 +26,10 @@ def test_true_poses_bring_neighbouring_scans_together() -> None:
         assert np.median(cKDTree(one).query(other)[0]) < 0.05 * size
 
 
-@pytest.mark.slow
 def test_the_true_poses_have_no_error_in_any_frame() -> None:
-    scans, truth, _ = shuffled(JOB, None)
+    scans, truth, _ = shuffled(ScanSet("hare", 0, 3, 100), None)
     moved = np.array([inverse(truth[0]) @ pose for pose in truth])
-    degrees, percents = multiway._errors(moved, truth, scans, [(0, 1), (3, 7)])
+    degrees, percents = multiway._errors(moved, truth, scans, [(0, 1), (1, 2)])
     assert degrees.max() < 1e-6
     assert percents.max() < 1e-6
 
