@@ -27,6 +27,8 @@ from graphreg.reports.charts import charts_side_by_side, line_chart
 TITLE = "Confidence and covariance"
 PARTS = (*ENGINE, *SYNTHETIC_SCANS)
 BINS = 10
+# Pairs that a statement names at most.
+NAMED = 12
 RELIABILITY = "Reliability: confidence and share of correct runs"
 
 jobs, measure = confidence_runs.jobs, confidence_runs.measure
@@ -171,4 +173,8 @@ def _area(rows: Sequence[Row]) -> float:
 
 def _counts(rows: Sequence[Row]) -> str:
     names = (row["pair"] if row["corruption"] == CLEAN.name else f"{row['pair']} ({row['corruption']})" for row in rows)
-    return ": " + "; ".join(f"{name} {count}x" for name, count in Counter(names).items()) if rows else ""
+    counts = Counter(names).most_common()
+    if not counts:
+        return ""
+    others = f"; {len(counts) - NAMED} others" if len(counts) > NAMED else ""
+    return ": " + "; ".join(f"{name} {count}x" for name, count in counts[:NAMED]) + others
