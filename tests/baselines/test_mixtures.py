@@ -46,7 +46,7 @@ def test_sums_agree_with_their_twin(one: np.ndarray, other: np.ndarray, width: f
 def test_sums_of_wide_gaussians_agree_with_their_twin() -> None:
     """Where a box of a width and a half contains many points, the sums are computed box by box, within the stated
     bounds; the same bits for any number of threads."""
-    x, y = (single(random_cloud("surface", 2000, seed)) for seed in (0, 1))
+    x, y = (single(random_cloud("surface", 1200, seed)) for seed in (0, 1))
     mass = single(np.random.default_rng(0).random(len(y)))
     wide = [values.astype(np.float64) for values in (x, y, mass)]
     for width in (np.float32(2.0), np.float32(0.4)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.spatial.transform import Rotation
 
 Floats = NDArray[np.float64]
 
@@ -297,6 +296,16 @@ def feature_histograms(
     return fast.reshape(count, 33), np.array([doubtful[members].any() for members in near])
 
 
+def rodrigues(vector: Floats) -> Floats:
+    """The matrix (3, 3) of a rotation vector, without the checks that take SciPy most of the time."""
+    angle = float(np.linalg.norm(vector))
+    if angle == 0:
+        return np.eye(3)
+    x, y, z = vector / angle
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * K + 2 * np.sin(angle / 2) ** 2 * K @ K)
+
+
 def ecm(source: Floats, target: Floats, radius: float, floor: float, steps: int) -> Floats:
     """Pose (4, 4) by ECM for point registration (Horaud et al., TPAMI 33(3), 2011, Algorithm 1), with all-pairs arrays.
 
@@ -309,25 +318,25 @@ def ecm(source: Floats, target: Floats, radius: float, floor: float, steps: int)
     unit = np.sqrt((((source - centroids[0]) ** 2).sum() / len(source) + target.var(axis=0).sum()) / 2)
     x, y = (source - centroids[0]) / unit, (target - centroids[1]) / unit
     uniform = 1.5 * np.sqrt(2 * np.pi) / (radius / unit) ** 3
-    rotation, translation = Rotation.identity(), np.zeros(3)
+    R, translation = np.eye(3), np.zeros(3)
     covariance = np.eye(3) * squared_distances(x, y).mean() / 3
     for _ in range(steps):
         metric = np.linalg.inv(covariance)
-        apart = y[None] - (rotation.apply(x) + translation)[:, None]
+        apart = y[None] - (x @ R.T + translation)[:, None]
         joint = np.exp(-(apart @ metric * apart).sum(axis=-1) / 2) / np.sqrt(np.linalg.det(covariance))
         share = joint / (joint.sum(axis=0) + uniform)
         weights = share.sum(axis=1)
         wanted = share @ y / weights[:, None]
         here, there = weights @ x / weights.sum(), weights @ wanted / weights.sum()
 
-        def cost(vector: Floats, rotation: Rotation = rotation) -> float:
-            residual = wanted - there - (Rotation.from_rotvec(vector) * rotation).apply(x - here)  # noqa: B023
+        def cost(vector: Floats, R: Floats = R) -> float:
+            residual = wanted - there - (x - here) @ (rodrigues(vector) @ R).T  # noqa: B023
             return float(weights @ (residual @ metric * residual).sum(axis=1) / weights.sum())  # noqa: B023
 
-        rotation = Rotation.from_rotvec(minimize(cost, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x) * rotation
-        translation = there - rotation.apply(here)
-        apart = y[None] - (rotation.apply(x) + translation)[:, None]
+        R = rodrigues(minimize(cost, np.zeros(3), method="BFGS", options={"gtol": 1e-9}).x) @ R
+        translation = there - R @ here
+        apart = y[None] - (x @ R.T + translation)[:, None]
         covariance = np.tensordot(share[..., None] * apart, apart, ([0, 1], [0, 1])) / share.sum() + floor * np.eye(3)
     T = np.eye(4)
-    T[:3, :3], T[:3, 3] = rotation.as_matrix(), unit * translation + centroids[1] - rotation.apply(centroids[0])
+    T[:3, :3], T[:3, 3] = R, unit * translation + centroids[1] - R @ centroids[0]
     return T
