@@ -65,9 +65,9 @@ def test_only_jobs_with_a_changed_file_or_setting_are_done_again(jobs: list[dict
     np.save(tmp_path / names[0], graphreg.read(tmp_path / names[0])[::-1])
     changed = graphreg.batch(three, out, workers=1)
     assert (changed.before, changed.clouds) == (2, 1)
-    other = graphreg.batch([{**three[0], "voxel": 0.05}, *three[1:]], out, workers=1)
+    other = graphreg.batch([{**three[0], "voxel": 0.02}, *three[1:]], out, workers=1)
     assert (other.jobs, other.before) == (6, 5)
-    assert next(iter(other)).result["settings"]["voxel"] == 0.05
+    assert next(iter(other)).result["settings"]["voxel"] == 0.02
 
 
 @pytest.mark.slow
