@@ -72,6 +72,7 @@ def test_an_exception_is_a_failure_and_counts_as_the_identity(name: str, message
     assert any(message in line for line in remarks([row]))
 
 
+@pytest.mark.slow
 def test_the_registration_stage_is_a_part_of_the_whole_call() -> None:
     for name in ("graphreg", "icp"):
         row = row_of(Run(PAIR, name, points=POINTS))

@@ -163,9 +163,9 @@ def test_overlap_falls_with_the_distance_of_the_viewpoints(name: str, steps: tup
 def complete(name: str, points: int, seed: int) -> Floats:
     """A body scanned from all around, or one scan of a scene, in the world frame."""
     scans = (
-        synthetic.sequence(name, 6, 60.0, points=points, noise=0.0, seed=seed)
+        synthetic.sequence(name, 4, 90.0, points=points, noise=0.0, seed=seed)
         if name in synthetic.bodies()
-        else (synthetic.scan(name, points=5 * points, noise=0.0, seed=seed),)
+        else (synthetic.scan(name, points=4 * points, noise=0.0, seed=seed),)
     )
     return np.concatenate([transform(scan.pose, scan.points) for scan in scans])
 
@@ -187,7 +187,7 @@ def icp(points: Floats, tree: cKDTree, start: Floats) -> tuple[Floats, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_other_rotation_aligns_a_body_with_itself(name: str) -> None:
-    points, tree = complete(name, 100, seed=1), cKDTree(complete(name, 1200, seed=0))
+    points, tree = complete(name, 150, seed=1), cKDTree(complete(name, 1800, seed=0))
     upright = [Rotation.from_euler("z", angle, degrees=True) for angle in range(30, 360, 30)]
     octahedral = list(Rotation.create_group("O")) if name in synthetic.bodies() else []
     at_rest = icp(points, tree, np.eye(3))[1]

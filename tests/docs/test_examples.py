@@ -34,6 +34,7 @@ def test_all_of_them_are_here_and_in_the_docs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
 def test_two_scans(tmp_path: Path) -> None:
     held = run("two_scans.py")
     assert held["result"].success
@@ -90,6 +91,7 @@ def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
 def test_the_notebook(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
     notebook = json.loads((FOLDER / "first_registration.ipynb").read_text(encoding="utf-8"))

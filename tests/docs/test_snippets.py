@@ -106,6 +106,7 @@ def run(chosen: list[Block]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON}), ids=lambda page: page.name)
+@pytest.mark.usefixtures("small_pictures")
 def test_the_python_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     run([block for block in PYTHON if block.page == page and not block.needs])

@@ -45,6 +45,7 @@ def symmetry_of(points: Floats) -> tuple[Symmetry, Floats]:
     return find_symmetry(surfels[0], surfels[1], coarse / fine), cloud.T_local_cloud
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sides", "order"), [((1, 1, 1), 24), ((1, 1, 2), 8), ((1, 1.4, 2), 4)])
 @pytest.mark.parametrize("noise", [0.0, 0.005])
 def test_a_box_has_the_rotations_of_its_kind(sides: tuple[float, ...], order: int, noise: float) -> None:
