@@ -140,8 +140,8 @@ def test_input_that_is_refused(body: np.ndarray, method: str) -> None:
 def test_degenerate_clouds_end_in_a_result(method: str) -> None:
     """Points on a line and on a plane: any finite transform is valid."""
     rng = np.random.default_rng(0)
-    line = np.outer(rng.random(300), [1.0, 2.0, 3.0])
-    plane = np.column_stack([rng.random((300, 2)), np.zeros(300)])
+    line = np.outer(rng.random(150), [1.0, 2.0, 3.0])
+    plane = np.column_stack([rng.random((150, 2)), np.zeros(150)])
     for cloud in (line, plane):
         result = graphreg.register(cloud, cloud + np.array([0.0, 0.0, 0.1]), method=method, voxel=0)
         assert np.isfinite(result.transformation).all()

@@ -25,7 +25,7 @@ def oriented_cloud(kind: str, count: int, seed: int) -> tuple[Floats, Floats]:
 
 
 @pytest.mark.slow
-@given(st.sampled_from(["blob", "surface", "box"]), st.integers(2, 120), seeds, st.floats(1.0, 8.0))
+@given(st.sampled_from(["blob", "surface", "box"]), st.integers(2, 70), seeds, st.floats(1.0, 8.0))
 def test_descriptors_are_those_of_numpy(kind: str, count: int, seed: int, radius: float) -> None:
     points, normals = oriented_cloud(kind, count, seed)
     found = _core.descriptors(points, normals, radius, 1)

@@ -203,7 +203,7 @@ def damaged(content: bytes) -> st.SearchStrategy[bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
-@settings(max_examples=30, deadline=5000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=5000, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_files_changed_anywhere_are_read_or_refused(folder: Path, name: str, data: st.DataObject) -> None:
     path = folder / SAMPLES[name][0]
