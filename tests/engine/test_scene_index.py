@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
-from graphreg.engine.scene_index import describe, fit_unsigned_surfels, flipped, index_scene, select_surfels
+from graphreg.engine.scene_index import describe, fit_unsigned_surfels, flipped, index_scene
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +87,10 @@ def test_descriptors_of_a_crop_are_those_of_the_whole_up_to_the_sign(cloud: Prep
     points = whole.surfels.points
     distance = np.linalg.norm(points - points[0], axis=1)
     rows = np.flatnonzero(distance < 16).astype(np.int32)
-    crop = describe(select_surfels(whole.surfels, rows))
+    neighbours = _core.Tree(np.ascontiguousarray(points[rows]), 1).graph(10, 1)
+    crop = describe(
+        replace(whole.surfels, points=points[rows], normals=whole.surfels.normals[rows], neighbours=neighbours)
+    )
     inner = distance[rows] < 9
     expected = whole.descriptors[rows][inner]
     same, reverse = (

@@ -15,19 +15,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.engine.hypotheses import inlier_correspondences
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_candidates import Instance, find_instances
-from graphreg.engine.part_search import Part, prepare_part, search_part
+from graphreg.engine.part_search import Part, inlier_matches, prepare_part, search_part
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
-from graphreg.engine.pyramid import to_pyramid_frames
 from graphreg.engine.scene_index import SceneIndex
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.surfels import fit_surfels
 from graphreg.engine.symmetry import Symmetry, find_symmetry, rotation_about, symmetry_in_words
 from graphreg.engine.verdict import VERDICT, Verdict, judge, probability_of
 from graphreg.engine.voxel_sizes import VOXEL_SIZES
+from graphreg.errors import InputError
 from graphreg.poses import inverse, pose, transform
 
 
@@ -38,7 +37,9 @@ class PartPipelineParameters:
     Attributes
     ----------
     surfels : tuple of int
-        Coarse surfels of the part, approximately, in the first attempt and in the next.
+        Coarse surfels of the part, to a factor of 2, in the first attempt and in the next;
+    most_scene_surfels : int
+        the next is made where the scene then has no more than about so many.
     surroundings : float
         A pose is refined on the points of the scene that are this much farther from its centre than the part reaches,
         as a share.
@@ -48,7 +49,8 @@ class PartPipelineParameters:
         Least overlap of a symmetric part that is located: its correspondences agree with many poses, and say little.
     """
 
-    surfels: tuple[int, ...] = (600, 1_600)
+    surfels: tuple[int, int] = (800, 3_200)
+    most_scene_surfels: int = 400_000
     surroundings: float = 0.15
     turns: int = 24
     symmetric_overlap: float = 0.85
@@ -104,37 +106,43 @@ def locate_part(
     """
     best: list[LocatedPart] = []
     timings = dict.fromkeys(("describe", "search", "refine"), 0.0)
+    voxels: list[float] = []
     for count in PART_PIPELINE.surfels:
-        found = _locate_at(count, part, scene, most, settings, seed, threads, timings)
+        clock = time.perf_counter()
+        small, index = prepare_part(part, scene, count, threads)
+        timings["describe"] += time.perf_counter() - clock
+        if small.voxel in voxels:  # the points do not allow a finer resolution
+            break
+        voxels.append(small.voxel)
+        found = _locate_at(small, index, most, settings, seed, threads, timings)
         located = [instance for instance in found if instance.verdict.success]
         if located:
             return located[:most], timings
         if any(instance.places > 1 for instance in found):
             return found, timings
         best = sorted(best + found, key=lambda instance: -instance.verdict.confidence)[:1]
+        finer = PART_PIPELINE.surfels[1] / PART_PIPELINE.surfels[0]
+        if finer * len(index.described) > PART_PIPELINE.most_scene_surfels:
+            break
     return best, timings
 
 
 def index_for_part(part: PreprocessedCloud, scene: PreprocessedCloud, threads: int = 1) -> None:
-    """Build the index of a scene that parts of this size need; the scene keeps it."""
-    for count in PART_PIPELINE.surfels:
-        prepare_part(part, scene, count, threads)
+    """Build the index of a scene that the first attempt for parts of this size needs; the scene keeps it."""
+    prepare_part(part, scene, PART_PIPELINE.surfels[0], threads)
 
 
 def _locate_at(
-    count: int,
-    cloud: PreprocessedCloud,
-    scene: PreprocessedCloud,
+    part: Part,
+    index: SceneIndex,
     most: int,
     settings: EngineSettings,
     seed: int,
     threads: int,
     timings: dict[str, float],
 ) -> list[LocatedPart]:
-    """One attempt, with about `count` surfels of the part; best first. Its seconds are added to `timings`."""
+    """One attempt; best first. Its seconds are added to `timings`."""
     clock = [time.perf_counter()]
-    part, index = prepare_part(cloud, scene, count, threads)
-    clock.append(time.perf_counter())
     candidates = search_part(part, index, most, threads)
     symmetry = _symmetry(part, threads)
     # One more than wanted: a second place that fits as well makes a single one ambiguous.
@@ -144,7 +152,7 @@ def _locate_at(
     found = [
         LocatedPart(
             outcome,
-            _verdict(outcome, instance.score_ratio, part, symmetry, threads),
+            _verdict(outcome, instance.score_ratio, part, index, symmetry, threads),
             None if instance.runner_up is None else _in_scene(instance.runner_up, part, index),
             (instance.score, *([] if instance.runner_up is None else [instance.runner_up_score])),
             candidates.proposed,
@@ -152,12 +160,13 @@ def _locate_at(
             symmetry_in_words(symmetry, part.cloud.T_local_cloud),
         )
         for instance, outcome in zip(instances, refined, strict=True)
+        if outcome is not None
     ]
     found.sort(key=lambda instance: -instance.verdict.confidence)
     if most == 1:
-        found = [_unambiguous(found, part, symmetry, threads)] if found else []
+        found = [_unambiguous(found, part, index, symmetry, threads)] if found else []
     clock.append(time.perf_counter())
-    for stage, seconds in zip(timings, np.diff(clock), strict=True):
+    for stage, seconds in zip(("search", "refine"), np.diff(clock), strict=True):
         timings[stage] += float(seconds)
     return found
 
@@ -177,38 +186,53 @@ def _in_scene(T: Floats, part: Part, scene: SceneIndex) -> Floats:
 
 def _refine(
     instance: Instance, part: Part, scene: SceneIndex, settings: EngineSettings, seed: int, threads: int
-) -> EngineOutcome:
-    """Refine a pose on the points of the scene around it."""
+) -> EngineOutcome | None:
+    """Refine a pose on the points of the scene around it; None where no surface stands out among them."""
     offsets = part.described.surfels.points - part.centre
     radius = (1 + PART_PIPELINE.surroundings) * float(np.linalg.norm(offsets, axis=1).max())
     around = scene.points_around(transform(instance.T, part.centre[None])[0], radius)
     piece = transform(inverse(scene.cloud.T_local_cloud), around)
     target = preprocess(piece, "scene", max_points=settings.points, seed=seed)
-    return register_graphreg(part.cloud, target, settings, _in_scene(instance.T, part, scene), seed, threads)
+    try:
+        return register_graphreg(part.cloud, target, settings, _in_scene(instance.T, part, scene), seed, threads)
+    except InputError:
+        return None
 
 
-def _verdict(outcome: EngineOutcome, ratio: float, part: Part, symmetry: Symmetry, threads: int) -> Verdict:
-    """The verdict on a pose, for which one that is equivalent would be as right."""
+def _verdict(
+    outcome: EngineOutcome, ratio: float, part: Part, scene: SceneIndex, symmetry: Symmetry, threads: int
+) -> Verdict:
+    """The verdict on a pose, for which one that is equivalent would be as right.
+
+    Inlier correspondences are counted at the resolution of the search, for normals of either sign, with all equivalent
+    poses; rotation about an axis of symmetry is not looked for.
+    """
     T = outcome.transformation
-    x, y = outcome.pyramids
-    verdict = judge(x, y, T, outcome.correspondences, ratio, threads=threads)
-    words = symmetry_in_words(symmetry, part.cloud.T_local_cloud)
-    if not words or verdict.observability is None:
+    verdict = judge(*outcome.pyramids, T, outcome.correspondences, ratio, threads=threads)
+    if verdict.observability is None:
         return replace(verdict, reason=verdict.reason.replace("registered", "located", 1))
-    # Correspondences are inliers if an equivalent pose makes them so, and rotation about an axis is not looked for.
-    inliers = [
-        inlier_correspondences(x.coarse, y.coarse, to_pyramid_frames(each, x, y), outcome.correspondences)
-        for each in _equivalent_poses(T, part, symmetry, PART_PIPELINE.turns)
-    ]
-    evidence = replace(verdict.evidence, inliers=len(np.unique(np.concatenate(inliers))))
+    poses = _equivalent_poses(T, part, symmetry, PART_PIPELINE.turns)
+    inliers, correspondences = inlier_matches(part, scene, [_in_voxels(each, part, scene) for each in poses], threads)
+    evidence = replace(verdict.evidence, inliers=inliers, correspondences=correspondences)
     confidence = probability_of(evidence, ratio)
     directions = verdict.observability.degenerate_directions
-    if len(directions) > len(symmetry.axes) or evidence.overlap < PART_PIPELINE.symmetric_overlap:
+    words = symmetry_in_words(symmetry, part.cloud.T_local_cloud)
+    degenerate = len(directions) > len(symmetry.axes)
+    if degenerate or (words and evidence.overlap < PART_PIPELINE.symmetric_overlap):
         confidence = min(confidence, VERDICT.most_if_degenerate)
     success = confidence >= VERDICT.success
-    reason = f"{'' if success else 'not '}located: overlap {100 * evidence.overlap:.0f} %, {evidence.inliers} of "
-    reason += f"{evidence.correspondences} correspondences are inliers; {words}"
+    finding = "located:" if success else "not located:"
+    if degenerate and confidence == VERDICT.most_if_degenerate:
+        finding = f"not determined: unconstrained {', '.join(directions)};"
+    reason = f"{finding} overlap {100 * evidence.overlap:.0f} %, {inliers} of {correspondences} correspondences are "
+    reason += "inliers" + (f"; {words}" if words else "")
     return Verdict(success, confidence, reason, evidence, verdict.observability)
+
+
+def _in_voxels(T: Floats, part: Part, scene: SceneIndex) -> Floats:
+    """A pose between the clouds as one between the local frames, translation in coarse voxels."""
+    between = scene.cloud.T_local_cloud @ T @ inverse(part.cloud.T_local_cloud)
+    return pose(between[:3, :3], between[:3, 3] / part.voxel)
 
 
 def _equivalent_poses(T: Floats, part: Part, symmetry: Symmetry, turns: int = 1) -> Floats:
@@ -222,7 +246,9 @@ def _equivalent_poses(T: Floats, part: Part, symmetry: Symmetry, turns: int = 1)
     return np.array([T @ inverse(T_local_part) @ S @ T_local_part for S in scaled])
 
 
-def _unambiguous(found: list[LocatedPart], part: Part, symmetry: Symmetry, threads: int) -> LocatedPart:
+def _unambiguous(
+    found: list[LocatedPart], part: Part, scene: SceneIndex, symmetry: Symmetry, threads: int
+) -> LocatedPart:
     """The best of the poses found, judged beside all others."""
     best = found[0]
     places = sum(each.verdict.success for each in found)
@@ -233,4 +259,4 @@ def _unambiguous(found: list[LocatedPart], part: Part, symmetry: Symmetry, threa
         return replace(best, verdict=verdict, runner_up=found[1].outcome.transformation, places=places)
     others = max([0.0, *best.scores[1:], *(other.scores[0] for other in found[1:])])
     ratio = others / max(best.scores[0], 1e-9)
-    return replace(best, verdict=_verdict(best.outcome, ratio, part, symmetry, threads))
+    return replace(best, verdict=_verdict(best.outcome, ratio, part, scene, symmetry, threads))

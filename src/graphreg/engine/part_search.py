@@ -2,7 +2,8 @@
 
 match    the scene descriptors nearest to each of the part's, with normals of either sign
 vote     each match leaves a circle for the part's centre; cells with most votes are places
-search   mutual correspondences with the surfels around a place propose poses; the best are refined and scored
+propose  compatible matches at the places with most votes propose poses; the best of these are places to search
+search   mutual correspondences with the surfels around a place propose more; the best are refined and scored
 
 Lengths are in coarse voxels.
 """
@@ -10,12 +11,14 @@ Lengths are in coarse voxels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
+from graphreg.engine.descriptors import mutual_correspondences
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.scene_index import (
@@ -25,11 +28,11 @@ from graphreg.engine.scene_index import (
     fit_unsigned_surfels,
     flipped,
     index_scene,
-    select_surfels,
 )
 from graphreg.engine.surfels import Surfels
 from graphreg.engine.unsigned_normals import box_corners, distinct_poses, refine_unsigned, unsigned_scores
-from graphreg.engine.voxel_sizes import on_ladder, part_voxel_size
+from graphreg.engine.voxel_sizes import on_part_ladder, part_voxel_size
+from graphreg.poses import transform
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,6 @@ class PartSearchParameters:
 
     Attributes
     ----------
-    most_growth : float
-        Voxels that are to grow by a smaller factor are as large as intended.
     neighbours, probes : int
         Scene descriptors that are matched with each of the part's, and lists of the index that they are looked for in.
     directions : int
@@ -48,21 +49,33 @@ class PartSearchParameters:
         Size of the cells that votes are counted in, as a share of the part's radius.
     least_cell : float
         And at least.
+    voted_places : int
+        Places with most votes; at each,
+    place_matches, place_proposals : int
+        so many matches propose so many poses,
+    scored_surfels : int
+        which are scored with so many surfels of the part.
     places : int
-        Places that are searched, beside the number of instances that are looked for.
+        Places that are searched, beside the number of instances that are looked for;
+    separation : float
+        they are this share of the part's radius apart.
     margin : float
         Surfels of the scene within this share of the part's radius of a place are searched.
     max_refined : int
         Poses refined at each place.
     """
 
-    most_growth: float = 1.1
     neighbours: int = 6
     probes: int = 16
     directions: int = 16
     cell: float = 0.35
     least_cell: float = 2.0
-    places: int = 12
+    voted_places: int = 96
+    place_matches: int = 384
+    place_proposals: int = 12
+    scored_surfels: int = 400
+    places: int = 5
+    separation: float = 0.35
     margin: float = 1.4
     max_refined: int = 6
 
@@ -123,7 +136,7 @@ class PartMatches:
     signs : (M,) ndarray
         Sign of the part's normal that makes the surfels alike.
     weights : (M,) ndarray
-        How much more alike they are than others; next to nothing on a plane, which is like all planes.
+        By how much their descriptors are nearer than the next; next to nothing on a plane, which is like all planes.
     """
 
     part: NDArray[np.intp]
@@ -140,10 +153,10 @@ def prepare_part(
     while True:
         surfels = fit_unsigned_surfels(part, voxel, threads)
         # Where points are dense in few places only, there are more surfels than expected.
-        growth = float(np.sqrt(len(surfels) / count))
-        if growth < PART_SEARCH.most_growth:
+        larger = on_part_ladder(voxel * float(np.sqrt(len(surfels) / count)))
+        if larger <= voxel:
             break
-        voxel = on_ladder(voxel * growth)
+        voxel = larger
     described = describe(surfels, threads)
     centre = surfels.points.mean(axis=0)
     radius = float(np.quantile(np.linalg.norm(surfels.points - centre, axis=1), 0.95))
@@ -152,8 +165,18 @@ def prepare_part(
 
 def search_part(part: Part, scene: SceneIndex, most: int, threads: int = 1) -> PartCandidates:
     """Search for poses of a part in a scene from any initial pose."""
-    places = vote_for_places(part, scene, match_part(part, scene, threads), PART_SEARCH.places + most)
-    found = [search_place(part, scene, place, threads) for place in places]
+    matches = match_part(part, scene, threads)
+    voted = vote_for_places(part, scene, matches, PART_SEARCH.voted_places + most)
+    proposed = propose_poses(part, scene, matches, voted, threads)
+    places = proposed[:, :3, :3] @ part.centre + proposed[:, :3, 3]
+    chosen = distinct_places(places, PART_SEARCH.separation * part.radius, PART_SEARCH.places + most)
+    near = np.linalg.norm(places[:, None] - places[chosen], axis=2) <= PART_SEARCH.separation * part.radius
+    found = [
+        search_place(part, scene, places[place], proposed[near[:, number]], threads)
+        for number, place in enumerate(chosen)
+    ]
+    if not found:
+        return PartCandidates(np.empty((0, 4, 4)), np.empty(0), 0)
     poses = np.concatenate([candidates.poses for candidates in found])
     scores = np.concatenate([candidates.scores for candidates in found])
     order = np.argsort(-scores, kind="stable")
@@ -175,7 +198,7 @@ def match_part(part: Part, scene: SceneIndex, threads: int = 1) -> PartMatches:
     order = np.argsort(distances, axis=1, kind="stable")[:, : k + 1]
     found, distances = (np.take_along_axis(values, order, axis=1) for values in (found, distances))
     signs = np.repeat([1.0, -1.0], k)[order]
-    weights = 1 - distances[:, :k] / np.maximum(distances[:, k:], 1.0)
+    weights = np.maximum(distances[:, k:] - distances[:, :k], 0.0)
     rows, columns = np.nonzero(weights > 0)
     return PartMatches(rows, found[rows, columns], signs[rows, columns], weights[rows, columns])
 
@@ -205,28 +228,43 @@ def vote_for_places(part: Part, scene: SceneIndex, matches: PartMatches, most: i
     return np.asarray((positions[chosen] + 0.5) * cell)
 
 
-def search_place(part: Part, scene: SceneIndex, place: Floats, threads: int = 1) -> PartCandidates:
-    """Search for poses of the part with its centre near a place in the scene."""
+def propose_poses(part: Part, scene: SceneIndex, matches: PartMatches, places: Floats, threads: int = 1) -> Floats:
+    """Return (P, 4, 4) poses that compatible matches at places of the scene propose, by their overlap scores."""
+    source, target = part.described.surfels, scene.described.surfels
+    poses = [np.empty((0, 4, 4))]
+    for place in places:
+        offsets = target.points[matches.scene] - place
+        near = np.flatnonzero(np.einsum("ij,ij->i", offsets, offsets) < (PART_SEARCH.margin * part.radius) ** 2)
+        best = near[np.argsort(-matches.weights[near], kind="stable")[: PART_SEARCH.place_matches]]
+        i, j, signs = matches.part[best], matches.scene[best], matches.signs[best]
+        poses.append(_hypotheses(source, i, signs, target, j, PART_SEARCH.place_proposals, threads))
+    proposed = np.concatenate(poses)
+    rows = slice(None, None, -(-len(source) // PART_SEARCH.scored_surfels))
+    scores = unsigned_scores(proposed, source, target, SEARCH.coarse_reach, threads, rows)
+    return np.asarray(proposed[np.argsort(-scores, kind="stable")])
+
+
+def distinct_places(places: Floats, distance: float, most: int) -> list[int]:
+    """Return which of the places (P, 3), in their order, are farther than a distance from all before them."""
+    chosen: list[int] = []
+    for number, place in enumerate(places):
+        if len(chosen) == most:
+            break
+        if np.all(np.linalg.norm(place - places[chosen], axis=1) > distance):
+            chosen.append(number)
+    return chosen
+
+
+def search_place(part: Part, scene: SceneIndex, place: Floats, proposed: Floats, threads: int = 1) -> PartCandidates:
+    """Search for poses of the part with its centre near a place in the scene; `proposed` are some to begin with."""
     rows = scene.surfels_around(place, PART_SEARCH.margin * part.radius, threads)
-    if len(rows) < 3:
+    if not len(rows):
         return PartCandidates(np.empty((0, 4, 4)), np.empty(0), 0)
-    source, target = part.described.surfels, select_surfels(scene.described.surfels, rows, threads)
-    descriptors = part.described.descriptors
-    both = np.concatenate([descriptors, flipped(descriptors)])
-    nearest, back = _core.match_descriptors(both, scene.described.descriptors[rows], threads)
-    mutual = np.flatnonzero(back[nearest] == np.arange(len(both)))
-    mutual = mutual[:: -(-len(mutual) // SEARCH.max_correspondences)]
-    i, j = mutual % len(source), nearest[mutual]
-    poses, _ = _core.hypotheses(
-        source.points[i],
-        np.where((mutual < len(source))[:, None], source.normals[i], -source.normals[i]),
-        target.points[j],
-        target.normals[j],
-        SEARCH.tolerance,
-        SEARCH.max_proposals,
-        _core.DegreesOfFreedom([True] * 6, [0.0] * 3),
-        threads,
-    )
+    source, target = part.described.surfels, scene.described.surfels
+    i, j, signs = _mutual_matches(part, scene, rows, threads)
+    step = -(-len(i) // SEARCH.max_correspondences) or 1
+    i, j, signs = i[::step], j[::step], signs[::step]
+    poses = np.concatenate([_hypotheses(source, i, signs, target, j, SEARCH.max_proposals, threads), proposed])
     scores = unsigned_scores(poses, source, target, SEARCH.coarse_reach, threads)
     ranked = poses[np.argsort(-scores, kind="stable")]
     chosen = ranked[distinct_poses(ranked, box_corners(source.points), SEARCH.same_pose, PART_SEARCH.max_refined)]
@@ -237,6 +275,48 @@ def search_place(part: Part, scene: SceneIndex, place: Floats, threads: int = 1)
         ]
     )
     return PartCandidates(refined, unsigned_scores(refined, source, target, SEARCH.reach, threads), len(poses))
+
+
+def inlier_matches(part: Part, scene: SceneIndex, poses: list[Floats], threads: int = 1) -> tuple[int, int]:
+    """Return how many mutual correspondences at a pose are inliers, of it or of one equivalent, and of how many."""
+    centre = transform(poses[0], part.centre[None])[0]
+    rows = scene.surfels_around(centre, PART_SEARCH.margin * part.radius, threads)
+    if not len(rows):
+        return 0, 0
+    i, j, _ = _mutual_matches(part, scene, rows, threads)
+    source, target = part.described.surfels, scene.described.surfels
+    inliers = np.zeros(len(i), bool)
+    for T in poses:
+        near = np.linalg.norm(transform(T, source.points[i]) - target.points[j], axis=1) <= SEARCH.inlier_distance
+        cosine = np.einsum("ij,ij->i", source.normals[i] @ T[:3, :3].T, target.normals[j])
+        inliers |= near & (np.abs(cosine) >= SEARCH.inlier_cosine)
+    return int(inliers.sum()), len(i)
+
+
+def _mutual_matches(
+    part: Part, scene: SceneIndex, rows: NDArray[np.int32], threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
+    """Mutual correspondences with some surfels of the scene: surfels of part and scene, sign of the part's normal."""
+    descriptors = part.described.descriptors
+    both = np.concatenate([descriptors, flipped(descriptors)])
+    mutual, nearest = mutual_correspondences(both, scene.described.descriptors[rows], threads)
+    return mutual % len(descriptors), rows[nearest], np.where(mutual < len(descriptors), 1.0, -1.0)
+
+
+def _hypotheses(
+    source: Surfels, i: NDArray[Any], signs: Floats, target: Surfels, j: NDArray[Any], most: int, threads: int
+) -> Floats:
+    """Poses that compatible correspondences propose, those with most support first."""
+    return _core.hypotheses(
+        source.points[i],
+        source.normals[i] * signs[:, None],
+        target.points[j],
+        target.normals[j],
+        SEARCH.tolerance,
+        most,
+        _core.DegreesOfFreedom([True] * 6, [0.0] * 3),
+        threads,
+    )[0]
 
 
 def _votes(part: Part, scene: Surfels, matches: PartMatches) -> Floats:

@@ -16,7 +16,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.descriptors import Descriptors, compute_descriptors
 from graphreg.engine.preprocessing import PreprocessedCloud
-from graphreg.engine.surfels import SURFELS, Surfels, voxel_moments
+from graphreg.engine.surfels import Surfels, voxel_moments
 
 SHELLS, SIGNALS, BINS = 3, 4, 8
 """A descriptor is a histogram of each signal in each shell."""
@@ -90,6 +90,7 @@ def index_scene(cloud: PreprocessedCloud, voxel: float, threads: int = 1) -> Sce
 
     def compute() -> SceneIndex:
         described = describe(fit_unsigned_surfels(cloud, voxel, threads), threads)
+        _ = described.surfels.grid  # built now, and not by the first search
         order, starts, _ = _core.group_by_voxel(cloud.local_points, CELL * voxel, threads)
         cells = np.floor(cloud.local_points[order[starts[:-1]]] / (CELL * voxel))
         return SceneIndex(
@@ -128,11 +129,3 @@ def flipped(descriptors: Descriptors) -> Descriptors:
     signals = descriptors.reshape(-1, SHELLS, SIGNALS, BINS).copy()
     signals[:, :, ODD_SIGNALS] = signals[:, :, ODD_SIGNALS, ::-1]
     return np.asarray(signals.reshape(descriptors.shape))
-
-
-def select_surfels(surfels: Surfels, rows: NDArray[np.int32], threads: int = 1) -> Surfels:
-    """Return some surfels, at least two, with a graph of their own."""
-    points = np.ascontiguousarray(surfels.points[rows])
-    neighbours = _core.Tree(points, threads).graph(min(SURFELS.neighbours, len(rows) - 1), threads)
-    normals = np.ascontiguousarray(surfels.normals[rows])
-    return Surfels(points, normals, surfels.weights[rows], None, surfels.roughness[rows], neighbours)

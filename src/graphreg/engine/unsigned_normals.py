@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,11 +37,17 @@ def refine_unsigned(
     dof = _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
     refined = []
     for T in poses:
-        nearest = target.grid.nearest(transform(T, part.points), reach, threads)
-        cosine = np.einsum("ij,ij->i", part.normals @ T[:3, :3].T, target.normals[nearest])
-        normals = np.where((cosine < 0)[:, None], -part.normals, part.normals)
+        normals = face_target(T, part, target, reach, threads).normals
         refined += list(target.grid.refine(T[None], part.points, normals, None, np.array(kernel), dof, threads))
     return np.array(refined).reshape(-1, 4, 4)
+
+
+def face_target(T: Floats, part: Surfels, target: Surfels, reach: float, threads: int = 1) -> Surfels:
+    """Return the part with normals whose signs are those of the target's surfels within reach at a pose."""
+    nearest = target.grid.nearest(transform(T, part.points), reach, threads)
+    cosine = np.einsum("ij,ij->i", part.normals @ T[:3, :3].T, target.normals[nearest])
+    opposite = (nearest >= 0) & (cosine < 0)
+    return replace(part, normals=np.where(opposite[:, None], -part.normals, part.normals))
 
 
 def distinct_poses(poses: Floats, corners: Floats, distance: float, most: int) -> NDArray[np.intp]:

@@ -133,10 +133,14 @@ def part_voxel_size(part: Floats, count: int, scene: VoxelSizes) -> float:
     there would be less than a few points in each.
     """
     most = int(len(part) / VOXEL_SIZES.points_per_surfel)
-    return on_ladder(max(*sizes_for_counts(part, min(count, most)), scene.finest))
+    return on_part_ladder(max(*sizes_for_counts(part, min(count, most)), scene.finest))
 
 
-def on_ladder(size: float) -> float:
-    """Return the nearest size of the ladder that clouds share."""
-    ladder = VOXEL_SIZES.ladder
+def on_part_ladder(size: float) -> float:
+    """Return the nearest of every fourth size of the ladder; few, because an index of a scene is large."""
+    return on_ladder(size, VOXEL_SIZES.ladder**4)
+
+
+def on_ladder(size: float, ladder: float = VOXEL_SIZES.ladder) -> float:
+    """Return the nearest size of the ladder that clouds share, whose sizes have the ratio `ladder`."""
     return float(ladder ** float(np.round(np.log(size) / np.log(ladder))))
