@@ -1,0 +1,44 @@
+"""The experiment on locating parts: queries are the same for all methods, and what is not there must not be found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphreg.bench import locate
+from graphreg.poses import pose, rotation_from_vector
+
+
+def test_methods_are_interleaved_on_the_same_queries() -> None:
+    jobs = locate.jobs(None, quick=True, peers=False)
+    groups = list(dict.fromkeys(job.group for job in jobs))
+    assert groups == ["crop 0.3", "crop 0.2", "crop 0.1", "object", "instances", "absent"]
+    assert [job.method for job in jobs[:2]] == ["graphreg locate", "graphreg register"]
+    assert {job.method for job in jobs if job.group == "absent"} == {"graphreg locate"}
+
+
+@pytest.mark.parametrize("group", ["object", "absent"])
+@pytest.mark.slow
+def test_a_query_is_measured(group: str) -> None:
+    (row,) = locate.measure(locate.Job(group, "bracket", 0, locate.OURS), None)
+    assert row["correct"]
+    assert row["false success"] == 0
+    assert row["reported as located"] == (group == "object")
+    (line,) = locate.tables([row])[""]
+    assert (line["correct"], line["of"]) == (1, 1)
+    assert locate.summary([row])[-1].startswith(f"{group}, graphreg locate: 1 of 1 correct")
+
+
+def test_runs_that_are_left_out_do_not_count() -> None:
+    row = locate.left_out(locate.Job("object", "cube", 0, "kiss+gicp"), "not run")
+    assert locate.tables([row])[""] == []
+
+
+def test_poses_are_right_up_to_the_symmetry() -> None:
+    part = np.random.default_rng(0).random((50, 3))
+    turned = pose(rotation_from_vector([0, 0, 1.0]), [0, 0, 0])
+    assert locate._is_right(np.array([turned, np.eye(4)]), np.eye(4), part, "2 equivalent poses")
+    assert not locate._is_right(turned[None], np.eye(4), part, "")
+    centre = part.mean(axis=0)
+    about = pose(turned[:3, :3], centre - turned[:3, :3] @ centre)
+    assert locate._is_right(about[None], np.eye(4), part, "equivalent under any rotation about (0.00, 0.00, 1.00)")
