@@ -2,21 +2,14 @@
 #include <utility>
 
 #include "bindings/bindings.hpp"
+#include "bindings/pose_arrays.hpp"
+#include "engine/orientation.hpp"
 #include "engine/surfel_grid.hpp"
 #include "engine/surfel_refinement.hpp"
 
 namespace graphreg {
 
 namespace {
-
-using Poses = Input<double, nb::shape<-1, 4, 4>>;
-
-std::vector<RigidTransform> transforms_of(const Poses& poses) {
-    std::vector<RigidTransform> transforms(poses.shape(0));
-    for (std::size_t i = 0; i < transforms.size(); ++i)
-        transforms[i] = RigidTransform::from_matrix(poses.data() + 16 * i);
-    return transforms;
-}
 
 SurfelView view_of(const Points& points, const Points& normals, const std::optional<Numbers>& weights) {
     const std::size_t count = points.shape(0);
@@ -122,6 +115,18 @@ Output<double> refine_both(const OwnedSurfelPoints& source, const OwnedSurfelPoi
     return result.release();
 }
 
+Output<double> viewpoint_of(const Points& points, const Points& normals, const IndexTable& neighbours, int threads) {
+    const std::size_t count = points.shape(0);
+    require(count > 0 && normals.shape(0) == count && neighbours.shape(0) == count,
+            "points, normals and neighbours must be of one length");
+    const auto viewpoint = without_gil([&] {
+        return infer_viewpoint(points.data(), normals.data(), neighbours.data(), count, neighbours.shape(1), threads);
+    });
+    NewArray<double> result({3});
+    std::copy(viewpoint.begin(), viewpoint.end(), result.data());
+    return result.release();
+}
+
 }  // namespace
 
 void bind_surfels(nb::module_& module) {
@@ -133,6 +138,7 @@ void bind_surfels(nb::module_& module) {
         .def("equations", equations, "pose"_a, "points"_a, "normals"_a, "weights"_a.none(), "scale"_a, "threads"_a);
     nb::class_<OwnedSurfelPoints>(module, "SurfelPoints")
         .def("__init__", init_points, "grid"_a, "points"_a, "surfels"_a, "weights"_a);
+    module.def("infer_viewpoint", viewpoint_of, "points"_a, "normals"_a, "neighbours"_a, "threads"_a);
     module.def("symmetric_equations", equations_of_both, "source"_a, "target"_a, "pose"_a, "scale"_a, "threads"_a);
     module.def("refine_symmetric", refine_both, "source"_a, "target"_a, "start"_a, "scale"_a, "max_steps"_a,
                "tolerance"_a, "dof"_a, "threads"_a);

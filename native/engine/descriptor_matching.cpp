@@ -1,7 +1,6 @@
 #include "engine/descriptor_matching.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -10,8 +9,8 @@
 #include <immintrin.h>
 #endif
 
-#include "common/dispatch.hpp"
 #include "common/parallel.hpp"
+#include "engine/descriptor_distances.hpp"
 #include "engine/descriptors.hpp"
 
 namespace graphreg {
@@ -28,12 +27,6 @@ inline Ranked rank(int distance, std::size_t index) {
 
 inline std::int32_t index_of(Ranked match) { return static_cast<std::int32_t>(match); }
 
-GRAPHREG_INLINE int l1_distance(const std::uint8_t* a, const std::uint8_t* b) {
-    int sum = 0;
-    for (std::size_t f = 0; f < descriptor_size; ++f) sum += std::abs(static_cast<int>(a[f]) - static_cast<int>(b[f]));
-    return sum;
-}
-
 // Rows begin to end of a against columns from `first` on of b; updates the best match of each.
 void match_rows(const std::uint8_t* a, std::size_t begin, std::size_t end, const std::uint8_t* b, std::size_t first,
                 std::size_t count_b, Ranked* best_of_row, Ranked* best_of_column) {
@@ -46,20 +39,6 @@ void match_rows(const std::uint8_t* a, std::size_t begin, std::size_t end, const
 }
 
 #if defined(__x86_64__)
-constexpr std::size_t group_size = 4, chunk = 8, chunks = descriptor_size / chunk;
-
-// Groups of four descriptors, interleaved by chunks of eight bytes: one instruction then sums the differences of a
-// chunk of each of the four.
-std::vector<std::uint8_t> interleaved(const std::uint8_t* descriptors, std::size_t groups) {
-    std::vector<std::uint8_t> result(groups * group_size * descriptor_size);
-    std::uint8_t* out = result.data();
-    for (std::size_t g = 0; g < groups; ++g)
-        for (std::size_t c = 0; c < chunks; ++c)
-            for (std::size_t s = 0; s < group_size; ++s, out += chunk)
-                std::copy_n(descriptors + (g * group_size + s) * descriptor_size + c * chunk, chunk, out);
-    return result;
-}
-
 // As match_rows, against the columns in groups.
 __attribute__((target("avx2"))) void match_groups(const std::uint8_t* a, std::size_t begin, std::size_t end,
                                                   const std::uint8_t* groups, std::size_t count, Ranked* best_of_row,

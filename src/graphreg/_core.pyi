@@ -150,6 +150,34 @@ class DescriptorIndex:
 def orient_consistently(points: _Floats, normals: _Floats, neighbours: _Indices) -> _Floats:
     """Normals (N, 3) of one sign on each connected surface, along a maximum spanning forest of the graph."""
 
+class DescriptorRanks:
+    """Ranks of descriptor distances: how rare is a distance as small as this, among all that a surfel could match?
+
+    The rank r of a pair is the geometric mean of its rank among all targets and among all sources, as shares.
+    """
+
+    def __init__(self, source: NDArray[np.uint8], target: NDArray[np.uint8], threads: int) -> None: ...
+    def information(self, i: _Indices, j: _Indices) -> NDArray[np.float32]:
+        """-log r of pairs of descriptors (N,); 1 on average by chance."""
+
+    def contacts(
+        self,
+        source: SurfelGrid,
+        target: SurfelGrid,
+        poses: _Floats,
+        max_distance: float,
+        min_cosine: float,
+        threads: int,
+    ) -> _Floats:
+        """What the surfels say that each pose (P, 4, 4) brings together, (P, 6).
+
+        Numbers of surfels of both clouds: close to the other cloud with normals that agree, that oppose each other,
+        and that do neither; floating in front of and behind its surface. Last, the sum of -log r - 1 over the first.
+        """
+
+def infer_viewpoint(points: _Floats, normals: _Floats, neighbours: _Indices, threads: int) -> _Floats:
+    """Position (3,) towards which all normals can point with the least contradiction between neighbours."""
+
 def hypotheses(
     source: _Floats,
     source_normals: _Floats,

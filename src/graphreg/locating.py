@@ -15,7 +15,7 @@ from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.registration import require_seed
-from graphreg.result import Result
+from graphreg.result import Alternative, Result
 from graphreg.threads import thread_count
 
 
@@ -122,6 +122,9 @@ def _location(
 ) -> Location:
     verdict, outcome = found.verdict, found.outcome
     observability = verdict.observability
+    alternatives: tuple[Alternative, ...] = ()
+    if found.runner_up is not None:
+        alternatives = (Alternative(found.runner_up, found.scores[1] / max(found.scores[0], 1e-9)),)
     return Location(
         transformation=outcome.transformation,
         success=verdict.success,
@@ -133,6 +136,7 @@ def _location(
         centre=observability.centre if observability else None,
         degenerate_directions=observability.degenerate_directions if observability else (),
         hypotheses=found.hypotheses,
+        alternatives=alternatives,
         runner_up=found.runner_up,
         scores=found.scores,
         timings=timings,

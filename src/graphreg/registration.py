@@ -36,7 +36,7 @@ from graphreg.method_options import (
 )
 from graphreg.paper.published import PIPL, PaperSettings, register_published
 from graphreg.poses import as_pose
-from graphreg.result import Result
+from graphreg.result import Alternative, Result
 from graphreg.threads import thread_count
 
 METHODS: dict[str, Method[MethodSettings]] = {
@@ -244,6 +244,7 @@ def run_method(
         verdict = judge_outcome(outcome, workers)
         timings["judge"] = time.perf_counter() - estimated
     observability = verdict.observability
+    alternatives = _alternatives(estimate) if estimate else ()
     return Result(
         transformation=outcome.transformation,
         success=verdict.success,
@@ -255,8 +256,9 @@ def run_method(
         centre=observability.centre if observability else None,
         degenerate_directions=observability.degenerate_directions if observability else (),
         hypotheses=estimate.hypotheses if estimate else 1,
-        runner_up=estimate.runner_up if estimate else None,
-        scores=estimate.scores if estimate else (),
+        alternatives=alternatives,
+        runner_up=alternatives[0].transformation if alternatives else None,
+        scores=tuple(float(score) for score in estimate.evaluation.overlaps[:2]) if estimate else (),
         timings={**timings, "total": time.perf_counter() - began},
         method=method,
         settings={name: value for name, value in asdict(settings).items() if name != "weights"}
@@ -324,6 +326,11 @@ def prepare_sample(
     require_seed(seed)
     preprocessed = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
     return replace(preprocessed, dropped=whole.dropped)
+
+
+def _alternatives(estimate: EngineOutcome) -> tuple[Alternative, ...]:
+    others = zip(estimate.candidates[1:], estimate.evaluation.similarities()[1:], strict=True)
+    return tuple(Alternative(T, float(similarity)) for T, similarity in others)
 
 
 def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:

@@ -14,6 +14,22 @@ from graphreg.method_interface import Iteration
 
 
 @dataclass(frozen=True, eq=False)
+class Alternative:
+    """Another pose that the search found.
+
+    Attributes
+    ----------
+    transformation : (4, 4) ndarray
+        x_target = T x_source.
+    score : float
+        How well it fits beside the pose of the result: 1, equally well; 0, it is refuted.
+    """
+
+    transformation: Floats
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """What `register` returns: the transform, the verdict, and how it came about.
 
@@ -24,7 +40,8 @@ class Result:
     transformation : (4, 4) ndarray of float64
         x_target = T x_source, det(R) = +1.
     success : bool
-        Whether the confidence is high enough and the pose is determined.
+        Whether the confidence is high enough and the pose is determined: no direction is degenerate, and no other pose
+        fits equally well.
     confidence : float
         Probability that the pose is right, from 0 to 1.
     reason : str
@@ -42,8 +59,10 @@ class Result:
         Rotations and translations that the surfaces do not constrain, in words; empty where the pose is determined.
     hypotheses : int
         Number of poses proposed.
+    alternatives : tuple of Alternative
+        Other poses, each distinct from this one and from those before it, best first.
     runner_up : (4, 4) ndarray or None
-        The best pose that is distinct from this one.
+        The first of these.
     scores : tuple of float
         Overlap scores of this pose and of the runner-up.
     timings : dict of str to float
@@ -67,6 +86,7 @@ class Result:
     centre: Floats | None
     degenerate_directions: tuple[str, ...]
     hypotheses: int
+    alternatives: tuple[Alternative, ...]
     runner_up: Floats | None
     scores: tuple[float, ...]
     timings: dict[str, float]
@@ -108,6 +128,9 @@ class Result:
             values[name] = tuple(values[name])
         if values["inlier_rmse"] is None:
             values["inlier_rmse"] = float("nan")
+        values["alternatives"] = tuple(
+            Alternative(np.array(each["transformation"]), each["score"]) for each in values["alternatives"]
+        )
         values["history"] = tuple(
             Iteration(**{**step, "transformation": np.array(step["transformation"])}) for step in values["history"]
         )

@@ -25,8 +25,8 @@ from graphreg.poses import pose, rotation_from_vector
 def runs_on(subjects: list[str], correct: list[bool], inliers: list[int]) -> list[dict[str, Any]]:
     return [
         {
-            "scene": subject, "correct": yes, "inliers": count, "score": 1.0, "runner-up score": None,
-            "overlap": 0.5, "degenerate": False, "confidence": 0.5,
+            "scene": subject, "correct": yes, "nearest_inliers": count, "tightness": 0.5, "spread": 10.0,
+            "floating": 0.0, "margin": 1.0, "similarity": 0.0, "degenerate": False, "confidence": 0.5,
         }
         for subject, yes, count in zip(subjects, correct, inliers, strict=True)
     ]  # fmt: skip
@@ -60,11 +60,14 @@ def test_errors_sampled_from_the_covariance_are_calibrated() -> None:
 @pytest.mark.slow
 def test_the_logistic_fit_recovers_the_constants_that_made_the_runs() -> None:
     rng = np.random.default_rng(4)
-    constants = np.array([-4.0, 1.5, -3.0, 2.0])
+    constants = np.array([-4.0, 1.5, 2.0, 0.3, -9.0, 1.0, -1.0])
     rows: list[dict[str, Any]] = [
-        {"inliers": int(rng.integers(0, 60)), "score": 1.0, "runner-up score": rng.random(), "overlap": rng.random()}
+        {
+            "nearest_inliers": int(rng.integers(0, 60)), "tightness": rng.random(), "spread": 20 * rng.random(),
+            "floating": 0.1 * rng.random(), "margin": rng.uniform(-2, 2), "similarity": rng.random(),
+        }
         for _ in range(6000)
-    ]
+    ]  # fmt: skip
     probability = logistic(predictors(rows) @ constants)
     for row, one in zip(rows, probability, strict=True):
         row["correct"] = bool(rng.random() < one)

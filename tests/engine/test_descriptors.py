@@ -12,7 +12,8 @@ from tests.support import twins
 from tests.support.strategies import Floats, random_cloud, random_transform, seeds
 
 import graphreg._core as _core
-from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences, orient_outward
+from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences
+from graphreg.engine.orientation import orient_normals
 from graphreg.engine.surfels import fit_surfels
 from graphreg.poses import transform
 
@@ -104,7 +105,7 @@ def test_outward_normals_point_away_from_the_centroid() -> None:
     flipped = replace(surfels, normals=surfels.normals * rng.choice([-1.0, 1.0], len(surfels))[:, None])
     away = surfels.points * 0.1 - [3.0, 4.0, 5.0]
     for given_normals in (surfels, flipped):
-        rotated = orient_outward(given_normals)
+        rotated = orient_normals(given_normals)
         assert (np.einsum("ij,ij->i", rotated.normals, away) > 0).all()
         np.testing.assert_allclose(np.abs(rotated.normals), np.abs(surfels.normals))
 
@@ -112,7 +113,7 @@ def test_outward_normals_point_away_from_the_centroid() -> None:
 def test_a_rotated_copy_corresponds_to_itself() -> None:
     """In voxel units, so that both have the same voxels up to rounding."""
     points = random_cloud("surface", 4000, 5)
-    surfels = orient_outward(fit_surfels(points, 0.05))
+    surfels = orient_normals(fit_surfels(points, 0.05))
     rotation = random_transform(9, 3.0)
     moved = replace(surfels, points=transform(rotation, surfels.points), normals=surfels.normals @ rotation[:3, :3].T)
     i, j = mutual_correspondences(compute_descriptors(surfels), compute_descriptors(moved))

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, random_cloud, random_transform, seeds
+from tests.support.strategies import Floats, random_cloud, random_transform, seeds, small_pair
 
 import graphreg._core as _core
-from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences, orient_outward
-from graphreg.engine.hypotheses import coulomb_proposals, cube_rotations, inlier_correspondences, search_poses
+from graphreg.engine.evidence import PairEvidence, inlier_correspondences
+from graphreg.engine.hypotheses import coulomb_proposals, cube_rotations, search_poses
+from graphreg.engine.orientation import orient_normals
+from graphreg.engine.preprocessing import preprocess
+from graphreg.engine.pyramid import build_pyramids, to_cloud_frames
 from graphreg.engine.surfels import Surfels, fit_surfels
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -30,7 +33,7 @@ def hilly(seed: int = 0, sample: int = 0, count: int = 6000) -> Surfels:
         landscape.uniform(0.02, 0.12) * np.exp(-((u - a) ** 2 + (v - b) ** 2) / landscape.uniform(0.005, 0.03))
         for a, b in landscape.uniform(0, 1, (9, 2))
     )
-    return orient_outward(fit_surfels(np.column_stack([u, v, height]), 0.04))
+    return orient_normals(fit_surfels(np.column_stack([u, v, height]), 0.04))
 
 
 def unit(rng: np.random.Generator, count: int) -> Floats:
@@ -273,26 +276,31 @@ def moved_by(surfels: Surfels, T: Floats) -> Surfels:
     return replace(surfels, points=transform(T, surfels.points), normals=surfels.normals @ T[:3, :3].T)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_search_finds_the_pose_from_any_initial_pose(seed: int) -> None:
-    target, source = hilly(), hilly(sample=1)
-    truth = random_transform(seed, 30.0)
-    moved = moved_by(source, inverse(truth))
-    correspondences = mutual_correspondences(compute_descriptors(moved), compute_descriptors(target))
-    found = search_poses(moved, target, correspondences, ANY)
-    assert rmsd(found.poses[0], truth, moved.points) < 0.2
-    assert (np.diff(found.scores) <= 0).all()
-    assert len(found.poses) == len(found.scores) <= found.proposed + 24
+@pytest.mark.parametrize("thorough", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_finds_the_pose_from_any_initial_pose(seed: int, thorough: bool) -> None:
+    pair = small_pair("casting")
+    start = random_transform(seed, 30.0)
+    source, truth = transform(start, pair.source), pair.T_target_source @ inverse(start)
+    x, y = build_pyramids(preprocess(source, "source"), preprocess(pair.target, "target"))
+    found = search_poses(PairEvidence(x, y), ANY, thorough=thorough)
+    assert rmsd(to_cloud_frames(found.poses[0], x, y), truth, source) < y.coarse_voxel / 2
+    assert (np.diff(found.evaluation.scores) <= 0).all()
+    assert len(found.poses) == len(found.evaluation.scores) <= found.proposed + 48
+    assert ((found.evaluation.overlaps >= 0) & (found.evaluation.overlaps <= 1)).all()
+    assert found.evaluation.similarities()[0] == 1
 
 
 def test_inlier_correspondences_are_close_and_have_agreeing_normals() -> None:
     surfels = hilly()
     all_of_it = np.arange(len(surfels)), np.arange(len(surfels), dtype=np.int32)
     facing = surfels.normals.any(axis=1)
-    assert np.array_equal(inlier_correspondences(surfels, surfels, np.eye(4), all_of_it), np.flatnonzero(facing))
-    assert len(inlier_correspondences(surfels, surfels, pose(np.eye(3), [2.1, 0, 0]), all_of_it)) == 0
-    away = replace(surfels, normals=-surfels.normals)
-    assert len(inlier_correspondences(away, surfels, np.eye(4), all_of_it)) == 0
+    poses = np.array([np.eye(4), pose(np.eye(3), [2.1, 0, 0])])
+    here, away = inlier_correspondences(surfels, surfels, poses, all_of_it)
+    assert np.array_equal(here, facing)
+    assert not away.any()
+    reversed_ = replace(surfels, normals=-surfels.normals)
+    assert not inlier_correspondences(reversed_, surfels, poses, all_of_it).any()
 
 
 def test_the_rotations_of_a_cube() -> None:

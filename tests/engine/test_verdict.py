@@ -11,8 +11,7 @@ from tests.support.strategies import Floats, random_transform, small_pair, small
 
 import graphreg
 from graphreg.datasets import synthetic
-from graphreg.engine.descriptors import mutual_correspondences
-from graphreg.engine.evidence import Evidence, gather_evidence
+from graphreg.engine.evidence import Evidence, PairEvidence
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
 from graphreg.engine.verdict import judge_outcome, probability_of
@@ -88,25 +87,38 @@ def test_overlap_is_the_share_of_surfels_inside_the_target(hare: Floats) -> None
     x, y = build_pyramids(
         preprocess(hare, "source"), preprocess(hare[hare[:, 0] < np.quantile(hare[:, 0], 0.6)], "target")
     )
-    pairs = mutual_correspondences(x.descriptors, y.descriptors)
-    evidence, projected = gather_evidence(x, y, to_pyramid_frames(np.eye(4), x, y), pairs)
+    pair = PairEvidence(x, y)
+    evidence, projected = pair.gather(to_pyramid_frames(np.eye(4), x, y), 1.0)
     place = transform(inverse(x.T_local_cloud), x.fine.points * x.fine_voxel)
     inside = place[:, 0] < np.quantile(hare[:, 0], 0.6)
     # Surfels on the rim may count for either side.
     assert abs(evidence.overlap - inside.mean()) < 0.03
     assert (projected == inside).mean() > 0.97
-    shifted, _ = gather_evidence(x, y, to_pyramid_frames(pose(np.eye(3), [0.0, 0.0, 0.5 * y.fine_voxel]), x, y), pairs)
+    shifted, _ = pair.gather(to_pyramid_frames(pose(np.eye(3), [0.0, 0.0, 0.5 * y.fine_voxel]), x, y), 1.0)
     assert evidence.inlier_rmse < shifted.inlier_rmse < 0.5 * y.fine_voxel
 
 
 def test_probability_grows_with_the_evidence() -> None:
-    some = Evidence(overlap=0.5, inlier_rmse=0.1, correspondences=100, inliers=10)
-    assert 0 < probability_of(some, 0.5) < 1
-    assert probability_of(replace(some, inliers=50), 0.5) > probability_of(some, 0.5)
-    assert probability_of(replace(some, overlap=0.9), 0.5) > probability_of(some, 0.5)
-    assert probability_of(some, 0.9) < probability_of(some, 0.5)
-    # A pose that scores next to nothing beside the runner-up: no overflow.
-    assert probability_of(some, 1e9) < 1e-300
+    some = Evidence(
+        overlap=0.3,
+        inlier_rmse=0.1,
+        correspondences=100,
+        inliers=10,
+        information=300.0,
+        inlier_information=25.0,
+        nearest_inliers=60,
+        tightness=0.4,
+        spread=20.0,
+        floating=0.02,
+        margin=1.0,
+        similarity=0.3,
+    )
+    assert 0 < probability_of(some) < 1
+    more = {"nearest_inliers": 200, "tightness": 0.8, "spread": 90.0, "floating": 0.0, "margin": 2.0, "similarity": 0.0}
+    for name, value in more.items():
+        assert probability_of(replace(some, **{name: value})) > probability_of(some), name
+    # A pose far below the runner-up: no overflow.
+    assert 0 <= probability_of(replace(some, margin=-1e9)) < probability_of(some)
 
 
 @pytest.mark.slow

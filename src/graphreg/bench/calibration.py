@@ -19,14 +19,15 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import rankdata
 
 from graphreg.clouds import Floats
-from graphreg.engine.evidence import Evidence
+from graphreg.engine.evidence import EVIDENCE, Evidence
 from graphreg.engine.observability import OBSERVABILITY, Observability, inflation_of
-from graphreg.engine.verdict import VERDICT
+from graphreg.engine.verdict import VERDICT, verdict_features
 from graphreg.poses import inverse, transform
 
 Row = Mapping[str, Any]
 
 INFLATION_TERMS = ("a", "b", "c")
+AMBIGUOUS = "ambiguous"  # the group of scenes that several poses fit equally well
 # Cross-validation: constants are fitted to the runs on four fifths of the objects, and tried on the rest.
 FOLDS = 5
 # Logistic regression: Newton steps, and a ridge, as runs may be separable.
@@ -73,12 +74,7 @@ def evidence_of(row: Row) -> Evidence:
 
 def features_of(row: Row) -> dict[str, float]:
     """Return the features that confidence depends on beside a constant, by name, in the order of its weights."""
-    evidence = evidence_of(row)
-    return {
-        "log(1 + inliers)": float(np.log1p(evidence.inliers)),
-        "runner-up score / score": (row["runner-up score"] or 0.0) / max(row["score"], 1e-9),
-        "overlap": evidence.overlap,
-    }
+    return verdict_features(evidence_of(row))
 
 
 def predictors(rows: Sequence[Row]) -> Floats:
@@ -87,7 +83,12 @@ def predictors(rows: Sequence[Row]) -> Floats:
 
 
 def fit_logit(rows: Sequence[Row]) -> Floats:
-    """Fit the constants of confidence to runs, by ridge logistic regression with Newton's method."""
+    """Fit the constants of confidence to runs, by ridge logistic regression with Newton's method.
+
+    Without runs on scenes that several poses fit equally well: no pose of theirs is right or wrong, and the verdict
+    on them is not that of the regression.
+    """
+    rows = [row for row in rows if row.get("group") != AMBIGUOUS]
     known, correct = predictors(rows), np.array([row["correct"] for row in rows], float)
     weights = np.zeros(known.shape[1])
     for _ in range(NEWTON_STEPS):
@@ -134,7 +135,7 @@ def cross_validated_confidence(rows: Sequence[Row]) -> list[float]:
     """Return the confidence of each run by constants that were fitted without its object."""
     folds, constants = cross_validate(rows, fit_logit)
     probability = logistic((predictors(rows) * constants[folds]).sum(axis=1))
-    limit = np.array([VERDICT.most_if_degenerate if row["degenerate"] else 1.0 for row in rows])
+    limit = np.array([VERDICT.most_if_degenerate if _is_limited(row) else 1.0 for row in rows])
     # No confidence at all: without overlap the verdict needs no regression.
     return [
         float(value) if row["confidence"] else 0.0
@@ -195,6 +196,11 @@ def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dic
 def logistic(values: Floats) -> Floats:
     """Return the logistic function, without overflow."""
     return np.asarray(1 / (1 + np.exp(-np.clip(values, -700, 700))))
+
+
+def _is_limited(row: Row) -> bool:
+    """Whether the pose is degenerate or ambiguous."""
+    return bool(row["degenerate"]) or evidence_of(row).similarity >= EVIDENCE.ambiguous_similarity
 
 
 def _roughness(rows: Sequence[Row]) -> Floats:

@@ -325,7 +325,7 @@ def _judged(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Obs
     """The verdict with everything it is based on, the transform, and its observability: `register` step by step."""
     clouds = as_cloud(source, "source").points, as_cloud(target, "target").points
     outcome = register_graphreg(*clouds, EngineSettings(), threads=thread_count(None))
-    verdict, scores = outcome.verdict, (*outcome.scores, None)
+    verdict, scores = outcome.verdict, (*(float(score) for score in outcome.evaluation.overlaps), None)
     observability = verdict.observability
     return (
         {

@@ -7,13 +7,24 @@ preprocessing  PreprocessedCloud: sampled points in a local frame
 voxel_sizes    coarse and fine voxel sizes that suit both clouds
 surfels        voxel moments, and one surfel a voxel: point, normal, roughness
 cleaning       outlier removal by the X84 rule on the graph response
+orientation    signs of normals, from an inferred viewpoint
+descriptors    distributions of graph signals around each coarse surfel; nearest neighbours among them
 pyramid        SurfelPyramid: coarse and fine surfels with descriptors
-descriptors    distributions of graph signals around each coarse surfel; mutual correspondences
-hypotheses     poses supported by compatible correspondences, ranked by surface overlap
+evidence       what both clouds say for a pose and against it; the score that ranks poses
+hypotheses     poses supported by compatible correspondences, refined and ranked by the evidence
 refinement     fine refinement: symmetric point-to-plane on all points
-evidence       overlap, residual and inlier correspondences of a pose
 observability  covariance and degenerate directions
+ambiguity      poses that fit equally well, compared by details
 verdict        success, confidence and reason
 outcome        EngineOutcome: what the method returns
-pipeline       register_graphreg: all stages on one page, and the retry on subsampled clouds
+pipeline       register_graphreg: all stages on one page, and the retries
+
+A small part in a large scene:
+
+scene_index       surfels and descriptors of a scene, indexed for parts of one size
+unsigned_normals  scores and refinement without signs of normals
+symmetry          poses of a part onto itself
+part_search       votes for places, poses at each place
+part_candidates   instances, one pose a place
+part_pipeline     locate_part: all stages on one page
 """

@@ -6,12 +6,12 @@ four signals,
     n_i . u,   n_j . u,   n_i . n_j,   (n_i x u) . n_j        u: the unit direction from i to j
 
 and a surfel is described by the distribution of each in three shells around it: 96 numbers. The sign of normals
-matters, so they are oriented away from the centroid of the cloud, which moves with it.
+matters: see `orientation`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,19 +40,32 @@ Correspondences = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Indices of source and target surfels, pair by pair."""
 
 
-def orient_outward(surfels: Surfels) -> Surfels:
-    """Return the surfels with normals that point away from the centroid."""
-    outward = np.einsum("ij,ij->i", surfels.normals, surfels.points - surfels.points.mean(axis=0))
-    return replace(surfels, normals=np.where((outward < 0)[:, None], -surfels.normals, surfels.normals))
-
-
 def compute_descriptors(surfels: Surfels, threads: int = 1) -> Descriptors:
     """Return the (N, 96) descriptors of surfels with oriented normals."""
     return _core.descriptors(surfels.points, surfels.normals, DESCRIPTORS.radius, threads)
 
 
+def nearest_correspondences(
+    source: Descriptors, target: Descriptors, threads: int = 1
+) -> tuple[Correspondences, Correspondences]:
+    """Return nearest neighbours in descriptor space.
+
+    Returns
+    -------
+    mutual : pair of index arrays
+        The pairs of which each is the other's nearest neighbour.
+    all : pair of index arrays
+        Each surfel of either cloud with its nearest neighbour; every pair once.
+    """
+    nearest_target, nearest_source = _core.match_descriptors(source, target, threads)
+    own = np.arange(len(source))
+    is_mutual = nearest_source[nearest_target] == own
+    others = np.flatnonzero(nearest_target[nearest_source] != np.arange(len(target)))
+    i = np.concatenate([own, nearest_source[others]])
+    j = np.concatenate([nearest_target, others.astype(np.int32)])
+    return (own[is_mutual], nearest_target[is_mutual]), (i, j)
+
+
 def mutual_correspondences(source: Descriptors, target: Descriptors, threads: int = 1) -> Correspondences:
     """Return the pairs of which each is the other's nearest neighbour in descriptor space."""
-    nearest_target, nearest_source = _core.match_descriptors(source, target, threads)
-    mutual = np.flatnonzero(nearest_source[nearest_target] == np.arange(len(source)))
-    return mutual, nearest_target[mutual]
+    return nearest_correspondences(source, target, threads)[0]

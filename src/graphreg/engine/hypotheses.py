@@ -1,4 +1,4 @@
-"""Pose hypotheses: poses that many correspondences support, ranked by how well the surfaces then overlap.
+"""Pose hypotheses: poses that many correspondences support, refined and ranked by the evidence for them.
 
 Lengths are in coarse voxels.
 """
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, extent
 from graphreg.engine.descriptors import Correspondences
+from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation
 from graphreg.engine.surfels import Surfels
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose, transform
@@ -28,22 +28,26 @@ class SearchParameters:
     tolerance : float
         Two correspondences are compatible if their lengths in source and target differ by less.
     max_correspondences, max_proposals, max_refined : int
-        Correspondences that propose poses, poses proposed, poses refined.
+        Correspondences that propose poses, poses proposed, poses refined; a thorough search refines all.
+    thorough_proposals : int
+        Poses that a thorough search proposes beside these.
+    refined_margin, min_refined : float, int
+        Proposals whose score is this far below the best are not refined, except for so many.
+    max_candidates : int
+        Refined poses that are returned.
     refined_surfels : int
         Surfels of the source that poses are refined with; all of them count for the score.
     weak_support : int
         A best proposal with less support may agree by chance: soft-Coulomb proposals are added.
-    coarse_reach, reach : float
-        Distance at which a surfel no longer counts for the score, before and after refinement.
     wide_kernel, narrow_kernel : tuple of float
         Widths of the robust kernel in the steps of refinement: from far off, and from so near that a wide kernel
         could lead astray.
     initial_kernel : tuple of float
         The same from an initial pose of the caller's.
-    inlier_distance, inlier_cosine : float
-        A pose makes a correspondence an inlier if it brings its surfels this close, with normals within 45 degrees.
     same_pose, distinct_pose : float
         Poses that move no corner of the source farther apart are one proposal, and one result.
+    converged : float
+        Refinement of one pose from several initial ones ends with corners closer than this.
     particles, steps, softening : int, int, pair of float
         Soft-Coulomb proposals: particles of each cloud, steps, first and last softening as a share of the size.
     """
@@ -51,18 +55,19 @@ class SearchParameters:
     tolerance: float = 1.5
     max_correspondences: int = 1024
     max_proposals: int = 64
-    max_refined: int = 6
+    max_refined: int = 12
+    thorough_proposals: int = 256
+    refined_margin: float = 8.0
+    min_refined: int = 4
+    max_candidates: int = 8
     refined_surfels: int = 1_000
     weak_support: int = 8
-    coarse_reach: float = 2.0
-    reach: float = 1.0
     wide_kernel: tuple[float, ...] = (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7)
     narrow_kernel: tuple[float, ...] = (0.8, 0.7, 0.7)
     initial_kernel: tuple[float, ...] = (3.0,) * 6 + (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7)
-    inlier_distance: float = 2.0
-    inlier_cosine: float = float(np.cos(np.radians(45)))
     same_pose: float = 2.0
-    distinct_pose: float = 6.0
+    distinct_pose: float = 4.0
+    converged: float = 0.75
     particles: int = 256
     steps: int = 20
     softening: tuple[float, float] = (0.3, 0.02)
@@ -79,61 +84,81 @@ class PoseCandidates:
     ----------
     poses : (P, 4, 4) ndarray
         Translations in coarse voxels.
-    scores : (P,) ndarray
-        Overlap score of each pose, from 0 to 1.
+    evaluation : PoseEvaluation
+        The evidence for each.
     proposed : int
         Number of hypotheses.
     """
 
     poses: Floats
-    scores: Floats
+    evaluation: PoseEvaluation
     proposed: int
 
 
 def search_poses(
-    source: Surfels,
-    target: Surfels,
-    correspondences: Correspondences,
+    evidence: PairEvidence,
     dof: _core.DegreesOfFreedom,
     unconstrained: bool = True,
+    thorough: bool = False,
     threads: int = 1,
 ) -> PoseCandidates:
     """Search for poses of the source on the target from any initial pose.
 
     Parameters
     ----------
-    source, target : Surfels
-        With outward normals.
-    correspondences : pair of index arrays
-        Putative correspondences.
+    evidence : PairEvidence
+        Of the two clouds.
     dof : DegreesOfFreedom
         Of the transform.
     unconstrained : bool, default True
         Whether the transform has all six degrees of freedom.
+    thorough : bool, default False
+        Whether to refine all proposals and not only the best, and to propose more, from correspondences that are not
+        mutual.
     threads : int, default 1
     """
-    proposals = propose_poses(source, target, correspondences, dof, unconstrained, threads)
-    scores = score_poses(proposals, source, target, SEARCH.coarse_reach, threads)
-    ranked = proposals[np.argsort(-scores, kind="stable")]
-    chosen = ranked[_distinct(ranked, source, SEARCH.same_pose, SEARCH.max_refined)]
+    source, target = evidence.source.coarse, evidence.target.coarse
+
+    def best(proposals: Floats, most: int) -> Floats:
+        scores = evidence.evaluate(proposals, threads, EVIDENCE.proposal_distance).scores
+        ranked = np.argsort(-scores, kind="stable")
+        promising = np.count_nonzero(scores >= scores.max() - SEARCH.refined_margin)
+        ranked = ranked[: max(promising, SEARCH.min_refined)]
+        return proposals[ranked][_distinct(proposals[ranked], source, SEARCH.same_pose, most)]
+
+    proposals = propose_poses(source, target, evidence.correspondences, dof, unconstrained, threads=threads)
+    proposed = len(proposals)
+    if thorough:
+        correspondences = evidence.distinctive_correspondences(SEARCH.max_correspondences)
+        most = SEARCH.thorough_proposals
+        more = propose_poses(source, target, correspondences, dof, unconstrained, most, threads)
+        proposed += len(more)
+        chosen = np.concatenate([proposals, best(more, SEARCH.max_proposals)])
+    else:
+        chosen = best(proposals, SEARCH.max_refined)
     refined = np.concatenate(
         [
             refine_poses(chosen, _subset(source, SEARCH.refined_surfels), target, kernel, dof, threads)
             for kernel in (SEARCH.wide_kernel, SEARCH.narrow_kernel)
         ]
     )
-    scores = score_poses(refined, source, target, SEARCH.reach, threads)
-    order = np.argsort(-scores, kind="stable")
-    kept = order[_distinct(refined[order], source, SEARCH.distinct_pose, SEARCH.max_refined)]
-    return PoseCandidates(refined[kept], scores[kept], len(proposals))
+    return _ranked(evidence, refined, proposed, threads)
 
 
 def refine_initial_pose(
-    source: Surfels, target: Surfels, initial: Floats, dof: _core.DegreesOfFreedom, threads: int = 1
+    evidence: PairEvidence, initial: Floats, dof: _core.DegreesOfFreedom, threads: int = 1
 ) -> PoseCandidates:
     """Refine one pose, with a kernel that starts wide, instead of searching."""
+    source, target = evidence.source.coarse, evidence.target.coarse
     poses = refine_poses(initial[None], source, target, SEARCH.initial_kernel, dof, threads)
-    return PoseCandidates(poses, score_poses(poses, source, target, SEARCH.reach, threads), 1)
+    return _ranked(evidence, poses, 1, threads)
+
+
+def _ranked(evidence: PairEvidence, poses: Floats, proposed: int, threads: int) -> PoseCandidates:
+    evaluation = evidence.evaluate(poses, threads)
+    order = np.argsort(-evaluation.scores, kind="stable")
+    kept = order[_distinct(poses[order], evidence.source.coarse, SEARCH.distinct_pose, SEARCH.max_candidates)]
+    return PoseCandidates(poses[kept], evaluation.select(kept), proposed)
 
 
 def propose_poses(
@@ -142,7 +167,8 @@ def propose_poses(
     correspondences: Correspondences,
     dof: _core.DegreesOfFreedom,
     unconstrained: bool,
-    threads: int,
+    most: int = SEARCH.max_proposals,
+    threads: int = 1,
 ) -> Floats:
     """Return (P, 4, 4) hypotheses: poses that compatible correspondences support.
 
@@ -157,7 +183,7 @@ def propose_poses(
         target.points[j],
         target.normals[j],
         SEARCH.tolerance,
-        SEARCH.max_proposals,
+        most,
         dof,
         threads,
     )
@@ -165,11 +191,6 @@ def propose_poses(
         more = coulomb_proposals(source, target, threads) if unconstrained else np.eye(4)[None]
         poses = np.concatenate([poses, more])
     return poses
-
-
-def score_poses(poses: Floats, source: Surfels, target: Surfels, reach: float, threads: int = 1) -> Floats:
-    """Return the overlap score (P,) of each pose: the mean over source surfels of proximity times normal agreement."""
-    return target.grid.score(poses, source.points, source.normals, reach, threads)
 
 
 def refine_poses(
@@ -215,20 +236,9 @@ def cube_rotations() -> list[Floats]:
     return [rotation for rotation in signed if np.linalg.det(rotation) > 0]
 
 
-def inlier_correspondences(
-    source: Surfels, target: Surfels, T: Floats, correspondences: Correspondences
-) -> NDArray[np.int64]:
-    """Return which correspondences are inliers of a pose: surfels close to each other, with normals that agree."""
-    i, j = correspondences
-    offset = transform(T, source.points[i]) - target.points[j]
-    cosine = np.einsum("ij,ij->i", source.normals[i] @ T[:3, :3].T, target.normals[j])
-    near = np.einsum("ij,ij->i", offset, offset) <= SEARCH.inlier_distance**2
-    return np.flatnonzero(near & (cosine >= SEARCH.inlier_cosine))
-
-
-def are_distinct(a: Floats, b: Floats, source: Surfels) -> bool:
-    """Return whether two poses are two results and not one."""
-    return len(_distinct(np.array([a, b]), source, SEARCH.distinct_pose, 2)) == 2
+def are_different(a: Floats, b: Floats, source: Surfels) -> bool:
+    """Return whether two refined poses differ by more than refinement may."""
+    return len(_distinct(np.array([a, b]), source, SEARCH.converged, 2)) == 2
 
 
 def _distinct(poses: Floats, source: Surfels, distance: float, most: int) -> list[int]:

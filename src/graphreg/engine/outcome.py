@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import Correspondences
+from graphreg.engine.evidence import PairEvidence, PoseEvaluation
 from graphreg.engine.pyramid import SurfelPyramid
 from graphreg.engine.verdict import Verdict
 from graphreg.method_interface import Outcome
@@ -17,23 +17,25 @@ class PoseEstimate(Outcome):
 
     Attributes
     ----------
-    pyramids : pair of SurfelPyramid
-        Source and target.
-    correspondences : pair of index arrays
-        Putative correspondences between their coarse surfels.
+    evidence : PairEvidence
+        Of the two clouds.
     hypotheses : int
         Poses proposed.
-    runner_up : (4, 4) ndarray or None
-        The best pose that is distinct from the estimate.
-    scores : tuple of float
-        Overlap scores of the estimate and of the runner-up.
+    candidates : tuple of (4, 4) ndarray
+        The estimate as the search found it, then the poses that are distinct from it, best first.
+    evaluation : PoseEvaluation
+        The evidence for each candidate.
     """
 
-    pyramids: tuple[SurfelPyramid, SurfelPyramid]
-    correspondences: Correspondences
+    evidence: PairEvidence
     hypotheses: int
-    runner_up: Floats | None
-    scores: tuple[float, ...]
+    candidates: tuple[Floats, ...]
+    evaluation: PoseEvaluation
+
+    @property
+    def pyramids(self) -> tuple[SurfelPyramid, SurfelPyramid]:
+        """Source and target."""
+        return self.evidence.source, self.evidence.target
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from graphreg.engine.scene_index import SceneIndex
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.surfels import fit_surfels
 from graphreg.engine.symmetry import Symmetry, find_symmetry, rotation_about, symmetry_in_words
-from graphreg.engine.verdict import VERDICT, Verdict, judge, probability_of
+from graphreg.engine.verdict import VERDICT, OtherPoses, Verdict, judge
 from graphreg.engine.voxel_sizes import VOXEL_SIZES
 from graphreg.errors import InputError
 from graphreg.poses import inverse, pose, transform
@@ -47,6 +47,10 @@ class PartPipelineParameters:
         Rotations about the axis of a body of revolution that correspondences are compared with.
     symmetric_overlap : float
         Least overlap of a symmetric part that is located: its correspondences agree with many poses, and say little.
+    logit : tuple of float
+        Logit of the probability that the part is there: constant, then factors of log(1 + inlier correspondences), of
+        the runner-up's score over that of the pose, and of the overlap. Fitted on pairs of scans that overlap by half
+        and more, as the whole of a part does.
     """
 
     surfels: tuple[int, int] = (800, 3_200)
@@ -54,6 +58,7 @@ class PartPipelineParameters:
     surroundings: float = 0.15
     turns: int = 24
     symmetric_overlap: float = 0.85
+    logit: tuple[float, float, float, float] = (-6.4, 2.2, -4.2, 5.6)
 
 
 PART_PIPELINE = PartPipelineParameters()
@@ -208,13 +213,13 @@ def _verdict(
     poses; rotation about an axis of symmetry is not looked for.
     """
     T = outcome.transformation
-    verdict = judge(*outcome.pyramids, T, outcome.correspondences, ratio, threads=threads)
+    verdict = judge(outcome.evidence, T, OtherPoses(VERDICT.unknown_margin), threads=threads)
     if verdict.observability is None:
         return replace(verdict, reason=verdict.reason.replace("registered", "located", 1))
     poses = _equivalent_poses(T, part, symmetry, PART_PIPELINE.turns)
     inliers, correspondences = inlier_matches(part, scene, [_in_voxels(each, part, scene) for each in poses], threads)
     evidence = replace(verdict.evidence, inliers=inliers, correspondences=correspondences)
-    confidence = probability_of(evidence, ratio)
+    probability = confidence = _probability(inliers, ratio, evidence.overlap)
     directions = verdict.observability.degenerate_directions
     words = symmetry_in_words(symmetry, part.cloud.T_local_cloud)
     degenerate = len(directions) > len(symmetry.axes)
@@ -226,7 +231,13 @@ def _verdict(
         finding = f"not determined: unconstrained {', '.join(directions)};"
     reason = f"{finding} overlap {100 * evidence.overlap:.0f} %, {inliers} of {correspondences} correspondences are "
     reason += "inliers" + (f"; {words}" if words else "")
-    return Verdict(success, confidence, reason, evidence, verdict.observability)
+    return Verdict(success, confidence, probability, reason, evidence, verdict.observability)
+
+
+def _probability(inliers: int, ratio: float, overlap: float) -> float:
+    """Probability that a part is where it was located."""
+    logit = np.dot(PART_PIPELINE.logit, (1.0, np.log1p(inliers), min(ratio, 100.0), overlap))
+    return float(1 / (1 + np.exp(-logit)))
 
 
 def _in_voxels(T: Floats, part: Part, scene: SceneIndex) -> Floats:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.descriptors import mutual_correspondences
+from graphreg.engine.evidence import EVIDENCE
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.scene_index import (
@@ -240,7 +241,7 @@ def propose_poses(part: Part, scene: SceneIndex, matches: PartMatches, places: F
         poses.append(_hypotheses(source, i, signs, target, j, PART_SEARCH.place_proposals, threads))
     proposed = np.concatenate(poses)
     rows = slice(None, None, -(-len(source) // PART_SEARCH.scored_surfels))
-    scores = unsigned_scores(proposed, source, target, SEARCH.coarse_reach, threads, rows)
+    scores = unsigned_scores(proposed, source, target, EVIDENCE.proposal_distance, threads, rows)
     return np.asarray(proposed[np.argsort(-scores, kind="stable")])
 
 
@@ -265,16 +266,16 @@ def search_place(part: Part, scene: SceneIndex, place: Floats, proposed: Floats,
     step = -(-len(i) // SEARCH.max_correspondences) or 1
     i, j, signs = i[::step], j[::step], signs[::step]
     poses = np.concatenate([_hypotheses(source, i, signs, target, j, SEARCH.max_proposals, threads), proposed])
-    scores = unsigned_scores(poses, source, target, SEARCH.coarse_reach, threads)
+    scores = unsigned_scores(poses, source, target, EVIDENCE.proposal_distance, threads)
     ranked = poses[np.argsort(-scores, kind="stable")]
     chosen = ranked[distinct_poses(ranked, box_corners(source.points), SEARCH.same_pose, PART_SEARCH.max_refined)]
     refined = np.concatenate(
         [
-            refine_unsigned(chosen, source, target, kernel, SEARCH.coarse_reach, threads)
+            refine_unsigned(chosen, source, target, kernel, EVIDENCE.proposal_distance, threads)
             for kernel in (SEARCH.wide_kernel, SEARCH.narrow_kernel)
         ]
     )
-    return PartCandidates(refined, unsigned_scores(refined, source, target, SEARCH.reach, threads), len(poses))
+    return PartCandidates(refined, unsigned_scores(refined, source, target, EVIDENCE.reach, threads), len(poses))
 
 
 def inlier_matches(part: Part, scene: SceneIndex, poses: list[Floats], threads: int = 1) -> tuple[int, int]:
@@ -287,9 +288,9 @@ def inlier_matches(part: Part, scene: SceneIndex, poses: list[Floats], threads: 
     source, target = part.described.surfels, scene.described.surfels
     inliers = np.zeros(len(i), bool)
     for T in poses:
-        near = np.linalg.norm(transform(T, source.points[i]) - target.points[j], axis=1) <= SEARCH.inlier_distance
+        near = np.linalg.norm(transform(T, source.points[i]) - target.points[j], axis=1) <= EVIDENCE.inlier_distance
         cosine = np.einsum("ij,ij->i", source.normals[i] @ T[:3, :3].T, target.normals[j])
-        inliers |= near & (np.abs(cosine) >= SEARCH.inlier_cosine)
+        inliers |= near & (np.abs(cosine) >= EVIDENCE.inlier_cosine)
     return int(inliers.sum()), len(i)
 
 

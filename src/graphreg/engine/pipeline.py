@@ -1,11 +1,12 @@
 """Our own method on one page: from two clouds to the rigid transform between them, from any initial pose.
 
 preprocess  sample points; X84 removes outliers by the graph response (Def. 1, Sec. III-C)
-describe    coarse and fine surfels, descriptors of the coarse ones, mutual correspondences
-search      compatible correspondences propose poses; the best few are refined and ranked by overlap
+describe    coarse and fine surfels, oriented normals, descriptors, mutual correspondences
+search      compatible correspondences propose poses; the best few are refined and ranked by the evidence for them
 refine      symmetric point-to-plane on fine surfels and all points
 judge       evidence, observability, confidence
-retry       clouds of very uneven density that fail are searched again on uniformly subsampled points
+retry       where the evidence is weak: all proposals are refined; normals are reversed; clouds of very uneven density
+            are searched on uniformly subsampled points
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import mutual_correspondences
+from graphreg.engine.ambiguity import compare_similar_poses
+from graphreg.engine.evidence import PairEvidence
 from graphreg.engine.hypotheses import refine_initial_pose, search_poses
 from graphreg.engine.outcome import EngineOutcome, PoseEstimate
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, preprocess
 from graphreg.engine.pyramid import build_pyramids, to_cloud_frames, to_pyramid_frames
 from graphreg.engine.refinement import refine_finely
 from graphreg.engine.settings import EngineSettings
-from graphreg.engine.verdict import VERDICT, Verdict, judge
+from graphreg.engine.verdict import VERDICT, Verdict, compare_with_others, judge
 from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Iteration
 from graphreg.poses import inverse, nearest_rotation, pose
@@ -32,18 +34,18 @@ from graphreg.poses import inverse, nearest_rotation, pose
 
 @dataclass(frozen=True)
 class RetryParameters:
-    """Constants of the retry on uniformly subsampled clouds; chosen.
+    """Constants of the retries; chosen.
 
     Attributes
     ----------
-    density_contrast : float
-        Least contrast of one of the clouds: below it a retry would find the same again.
     whole_overlap : float
         Overlap from which on no other pose is looked for.
+    density_contrast : float
+        Least contrast of one of the clouds for a search on subsampled points: below it that would find the same again.
     """
 
-    density_contrast: float = 4.0
     whole_overlap: float = 0.9
+    density_contrast: float = 4.0
 
 
 RETRY = RetryParameters()
@@ -59,134 +61,158 @@ def register_graphreg(
     callback: Callback | None = None,
 ) -> EngineOutcome:
     """Register the source to the target from any initial pose; with `init`, only refine that pose."""
-    clock = _StageClock()
-    estimate = _estimate(source, target, settings, init, seed, threads, callback, clock)
-    verdict = _judge(estimate, settings, init, threads, clock)
-    if init is None and not verdict.success and verdict.evidence.overlap < RETRY.whole_overlap:
-        retried = _retry_subsampled(estimate, source, target, settings, seed, threads, callback, clock)
-        if retried is not None:
-            second = _judge(retried, settings, init, threads, clock)
-            if second.confidence > verdict.confidence:
-                estimate, verdict = retried, second
-    return EngineOutcome(**{**estimate.__dict__, "timings": clock.seconds}, verdict=verdict)
+    run = _Run(source, target, settings, init, seed, threads, callback, _StageClock())
+    first = estimate = _estimate(run, _describe(run))
+    verdict = _judge(run, estimate)
+    for retry in (_retry_thoroughly, _retry_with_reversed_normals, _retry_subsampled):
+        stopped = len(estimate.history) < 2
+        if init is not None or stopped or verdict.success:
+            break
+        retried = retry(run, first)
+        if retried is None:
+            continue
+        second = _judge(run, retried)
+        if (second.confidence, second.probability) > (verdict.confidence, verdict.probability):
+            estimate, verdict = retried, second
+    return EngineOutcome(**{**estimate.__dict__, "timings": run.clock.seconds}, verdict=verdict)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The arguments of a registration, and the time that its stages take."""
+
+    source: Floats | PreprocessedCloud
+    target: Floats | PreprocessedCloud
+    settings: EngineSettings
+    init: Floats | None
+    seed: int
+    threads: int
+    callback: Callback | None
+    clock: _StageClock
+
+    @property
+    def initial(self) -> Floats:
+        return np.eye(4) if self.init is None else self.init
+
+
+def _describe(run: _Run) -> PairEvidence:
+    """Everything that does not depend on the pose."""
+    settings, threads = run.settings, run.threads
+    clouds = _preprocessed(run, settings.points)
+    if settings.dof is not None:
+        clouds = _in_target_axes(*clouds, run.initial)
+    run.clock.lap("preprocess")
+    shared = isinstance(run.source, PreprocessedCloud) and isinstance(run.target, PreprocessedCloud)
+    x, y = build_pyramids(*clouds, settings.voxel, settings.k, settings.alpha, threads, shared)
+    evidence = PairEvidence(x, y, threads)
+    if run.init is not None and not evidence.faces(to_pyramid_frames(run.init, x, y), threads):
+        evidence = PairEvidence(x.with_reversed_normals(threads), y, threads)
+    run.clock.lap("describe")
+    return evidence
 
 
 def _estimate(
-    source: Floats | PreprocessedCloud,
-    target: Floats | PreprocessedCloud,
-    settings: EngineSettings,
-    init: Floats | None,
-    seed: int,
-    threads: int,
-    callback: Callback | None,
-    clock: _StageClock,
+    run: _Run, evidence: PairEvidence, thorough: bool = False, before: tuple[Iteration, ...] = ()
 ) -> PoseEstimate:
-    """One pass through the stages, without verdict and retry."""
-    clouds = _preprocessed(source, target, settings, settings.points, seed, threads)
-    initial = np.eye(4) if init is None else init
-    if settings.dof is not None:
-        clouds = _in_target_axes(*clouds, initial)
-    clock.lap("preprocess")
-
-    shared = isinstance(source, PreprocessedCloud) and isinstance(target, PreprocessedCloud)
-    x, y = build_pyramids(*clouds, settings.voxel, settings.k, settings.alpha, threads, shared)
-    correspondences = mutual_correspondences(x.descriptors, y.descriptors, threads)
-    clock.lap("describe")
-
-    free = settings.free
+    """Search and refine; `before` is the history of earlier passes."""
+    x, y = evidence.source, evidence.target
+    free = run.settings.free
     pivot = y.T_local_cloud[:3, 3] / y.coarse_voxel  # the origin of the target's frame
     dof = _core.DegreesOfFreedom(free, pivot)
-    if init is None:
-        candidates = search_poses(x.coarse, y.coarse, correspondences, dof, all(free), threads)
+    if run.init is None:
+        candidates = search_poses(evidence, dof, all(free), thorough, run.threads)
+        poses, evaluation = compare_similar_poses(
+            evidence, candidates.poses, candidates.evaluation, free, pivot, run.threads
+        )
+        candidates = replace(candidates, poses=poses, evaluation=evaluation)
     else:
-        candidates = refine_initial_pose(x.coarse, y.coarse, to_pyramid_frames(initial, x, y), dof, threads)
-    clock.lap("search")
+        candidates = refine_initial_pose(evidence, to_pyramid_frames(run.init, x, y), dof, run.threads)
+    run.clock.lap("search")
 
-    history: list[Iteration] = []
+    history = list(before)
 
     def in_callers_frame(T: Floats) -> Floats:
-        correction = to_cloud_frames(T, x, y) @ inverse(initial)
+        correction = to_cloud_frames(T, x, y) @ inverse(run.initial)
         # Along axes that are not free it translates by rounding only.
         correction[:3, 3] *= free[3:]
-        return correction @ initial
+        return correction @ run.initial
 
     def report(T: Floats) -> bool:
         """Record an iteration; True if the callback stops the registration."""
-        iteration = Iteration(len(history) + 1, in_callers_frame(T), -float(candidates.scores[0]))
+        iteration = Iteration(len(history) + 1, in_callers_frame(T), -float(candidates.evaluation.overlaps[0]))
         history.append(iteration)
-        return callback is not None and bool(callback(iteration))
+        return run.callback is not None and bool(run.callback(iteration))
 
     T = candidates.poses[0]
     if not report(T):
-        refined = refine_finely(x, y, T, free, pivot, settings.voxel is not None, threads)
+        refined = refine_finely(x, y, T, free, pivot, run.settings.voxel is not None, run.threads)
         T = pose(nearest_rotation(refined[:3, :3]), refined[:3, 3])
         report(T)
-    clock.lap("refine")
+    run.clock.lap("refine")
 
     return PoseEstimate(
         transformation=in_callers_frame(T),
         history=tuple(history),
-        timings=clock.seconds,
+        timings=run.clock.seconds,
         voxel=y.fine_voxel,
-        source=_points(source),
-        target=_points(target),
-        pyramids=(x, y),
-        correspondences=correspondences,
+        source=_points(run.source),
+        target=_points(run.target),
+        evidence=evidence,
         hypotheses=candidates.proposed,
-        runner_up=in_callers_frame(candidates.poses[1]) if len(candidates.poses) > 1 else None,
-        scores=tuple(float(score) for score in candidates.scores[:2]),
+        candidates=tuple(in_callers_frame(candidate) for candidate in candidates.poses),
+        evaluation=candidates.evaluation,
     )
 
 
-def _judge(
-    estimate: PoseEstimate, settings: EngineSettings, init: Floats | None, threads: int, clock: _StageClock
-) -> Verdict:
-    scores = estimate.scores
-    alone = 0.0 if init is None else VERDICT.unknown_ratio
-    ratio = scores[1] / max(scores[0], 1e-9) if len(scores) > 1 else alone
-    verdict = judge(
-        *estimate.pyramids, estimate.transformation, estimate.correspondences, ratio, settings.free, threads
-    )
-    clock.lap("judge")
+def _judge(run: _Run, estimate: PoseEstimate) -> Verdict:
+    alone = VERDICT.most_margin if run.init is None else VERDICT.unknown_margin
+    others = compare_with_others(estimate.evaluation, alone)
+    verdict = judge(estimate.evidence, estimate.transformation, others, run.settings.free, run.threads)
+    run.clock.lap("judge")
     return verdict
 
 
-def _retry_subsampled(
-    first: PoseEstimate,
-    source: Floats | PreprocessedCloud,
-    target: Floats | PreprocessedCloud,
-    settings: EngineSettings,
-    seed: int,
-    threads: int,
-    callback: Callback | None,
-    clock: _StageClock,
-) -> PoseEstimate | None:
+def _retry_thoroughly(run: _Run, first: PoseEstimate) -> PoseEstimate | None:
+    """Refine all proposals, not only the best; None where the pose found covers the source."""
+    if float(first.evaluation.overlaps[0]) >= RETRY.whole_overlap:
+        return None
+    return _estimate(run, first.evidence, thorough=True, before=first.history)
+
+
+def _retry_with_reversed_normals(run: _Run, first: PoseEstimate) -> PoseEstimate:
+    """Search with the source's normals reversed: a cloud does not always say which side of it was seen."""
+    x, y = first.pyramids
+    evidence = PairEvidence(x.with_reversed_normals(run.threads), y, run.threads)
+    run.clock.lap("describe")
+    return _estimate(run, evidence, thorough=True, before=first.history)
+
+
+def _retry_subsampled(run: _Run, first: PoseEstimate) -> PoseEstimate | None:
     """Search on one point a coarse voxel, then refine the pose found on all points.
 
     Around a scanner most points are close to it, and voxels that suit these are too small for what distinguishes one
-    part of the scene from another. None where a retry would find the same again, where the transform is constrained,
-    and where a callback has stopped the registration.
+    part of the scene from another. None where a retry would find the same again, and where the transform is
+    constrained.
     """
-    stopped = len(first.history) < 2
-    if stopped or settings.dof is not None:
+    if run.settings.dof is not None:
         return None
     if max(pyramid.density_contrast for pyramid in first.pyramids) < RETRY.density_contrast:
         return None
     voxel = first.pyramids[0].coarse_voxel
-    clouds = _preprocessed(source, target, settings, None, seed, threads)
-    even_source, even_target = (cloud.subsample(voxel, threads) for cloud in clouds)
-    if min(len(even_source), len(even_target)) < settings.required_points:
+    source, target = (cloud.subsample(voxel, run.threads) for cloud in _preprocessed(run, None))
+    if min(len(source), len(target)) < run.settings.required_points:
         return None
+    even_run = replace(run, source=source, target=target, settings=replace(run.settings, voxel=None))
     try:
-        even = _estimate(even_source, even_target, replace(settings, voxel=None), None, seed, threads, callback, clock)
+        even = _estimate(even_run, _describe(even_run), thorough=True, before=first.history)
     except InputError:  # no surface stands out among so few points
         return None
-    refined = _estimate(source, target, settings, even.transformation, seed, threads, callback, clock)
-    history = first.history + even.history + refined.history
+    given = replace(run, init=even.transformation)
+    refined = _estimate(given, _describe(given), before=even.history)
     return replace(
         even,
         transformation=refined.transformation,
-        history=tuple(replace(iteration, number=number) for number, iteration in enumerate(history, 1)),
+        history=refined.history,
         voxel=refined.voxel,
         source=refined.source,
         target=refined.target,
@@ -207,24 +233,17 @@ class _StageClock:
         self._last = now
 
 
-def _preprocessed(
-    source: Floats | PreprocessedCloud,
-    target: Floats | PreprocessedCloud,
-    settings: EngineSettings,
-    max_points: int | None,
-    seed: int,
-    threads: int,
-) -> tuple[PreprocessedCloud, PreprocessedCloud]:
+def _preprocessed(run: _Run, max_points: int | None) -> tuple[PreprocessedCloud, PreprocessedCloud]:
     """Both clouds with at most `max_points` points each; those that are preprocessed already stay as they are."""
-    weights = settings.weights or (None, None)
+    weights = run.settings.weights or (None, None)
 
     def sample(number: int, _: int) -> PreprocessedCloud:
-        cloud, name = (source, target)[number], ("source", "target")[number]
+        cloud, name = (run.source, run.target)[number], ("source", "target")[number]
         if isinstance(cloud, PreprocessedCloud):
             return replace(cloud, name=name)
-        return preprocess(cloud, name, weights[number], max_points, seed)
+        return preprocess(cloud, name, weights[number], max_points, run.seed)
 
-    return map_pair(sample, (0, 1), threads)
+    return map_pair(sample, (0, 1), run.threads)
 
 
 def _in_target_axes(

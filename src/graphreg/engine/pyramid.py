@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from graphreg.clouds import Floats, Mask
 from graphreg.engine.cleaning import CLEANING, clean_voxels, inlier_points, single_point_share
-from graphreg.engine.descriptors import Descriptors, compute_descriptors, orient_outward
+from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.orientation import Orientation, infer_orientation
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair
 from graphreg.engine.surfels import SURFELS, Surfels, VoxelMoments
 from graphreg.engine.voxel_sizes import PairVoxelSizes, pair_voxel_sizes
@@ -23,9 +24,11 @@ class SurfelPyramid:
     Attributes
     ----------
     coarse, fine : Surfels
-        With outward normals; lengths in coarse and fine voxels.
+        With oriented normals; lengths in coarse and fine voxels.
     descriptors : (N, 96) ndarray of uint8
         Of the coarse surfels.
+    orientation : Orientation
+        Of the normals.
     voxels : VoxelMoments
         The fine voxels.
     inliers : (V,) ndarray of bool
@@ -41,6 +44,7 @@ class SurfelPyramid:
     coarse: Surfels
     fine: Surfels
     descriptors: Descriptors
+    orientation: Orientation
     voxels: VoxelMoments
     inliers: Mask
     points: Floats
@@ -58,11 +62,24 @@ class SurfelPyramid:
         return float((counts**2).sum() / counts.sum() / np.median(counts))
 
     def surfels(self, voxel: float, threads: int = 1) -> Surfels:
-        """Return surfels of another voxel size, with outward normals; lengths in voxels of that size."""
+        """Return surfels of another voxel size, with oriented normals; lengths in voxels of that size."""
         if voxel == self.fine_voxel:
             return self.fine
         merged = self.voxels.merge(voxel / self.fine_voxel, self.inliers, threads=threads)
-        return orient_outward(merged.fit_surfels(threads=threads))
+        return self.orientation.apply(merged.fit_surfels(threads=threads), voxel)
+
+    def with_reversed_normals(self, threads: int = 1) -> SurfelPyramid:
+        """Return the pyramid with all normals reversed."""
+        orientation = self.orientation.reversed()
+        coarse = orientation.apply(self.coarse, self.coarse_voxel)
+        fine = orientation.apply(self.fine, self.fine_voxel)
+        return replace(
+            self,
+            coarse=coarse,
+            fine=fine,
+            descriptors=compute_descriptors(coarse, threads),
+            orientation=orientation,
+        )
 
 
 def to_cloud_frames(T: Floats, source: SurfelPyramid, target: SurfelPyramid) -> Floats:
@@ -137,12 +154,15 @@ def _build_pyramid(
     cloud: PreprocessedCloud, voxels: VoxelMoments, inliers: Mask, sizes: PairVoxelSizes, threads: int
 ) -> SurfelPyramid:
     merged = voxels.merge(sizes.coarse / sizes.fine, inliers, threads=threads)
-    coarse = orient_outward(merged.fit_surfels(threads=threads))
-    fine = orient_outward(voxels.fit_surfels(inliers, threads))
+    coarse = merged.fit_surfels(threads=threads)
+    orientation = infer_orientation(coarse, sizes.coarse, threads)
+    coarse = orientation.apply(coarse, sizes.coarse)
+    fine = orientation.apply(voxels.fit_surfels(inliers, threads), sizes.fine)
     return SurfelPyramid(
         coarse,
         fine,
         compute_descriptors(coarse, threads),
+        orientation,
         voxels,
         inliers,
         cloud.local_points,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import Correspondences, mutual_correspondences
-from graphreg.engine.evidence import Evidence, gather_evidence
-from graphreg.engine.hypotheses import SEARCH, are_distinct, score_poses, search_poses
+from graphreg.engine.ambiguity import details_determine
+from graphreg.engine.evidence import EVIDENCE, Evidence, PairEvidence, PoseEvaluation
+from graphreg.engine.hypotheses import are_different, search_poses
 from graphreg.engine.observability import Observability, observability_of
 from graphreg.engine.preprocessing import preprocess
-from graphreg.engine.pyramid import SurfelPyramid, build_pyramids, to_pyramid_frames
+from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
 from graphreg.engine.settings import EngineSettings
 from graphreg.method_interface import Outcome
 
@@ -25,28 +25,45 @@ class VerdictParameters:
     Attributes
     ----------
     logit : tuple of float
-        Logit of the probability that the pose is right: constant, then factors of log(1 + inlier correspondences),
-        of the runner-up's score over that of the pose, and of the overlap. Fitted; `graphreg bench confidence` prints
-        the fit, and cross-validates it over objects and scenes.
+        Logit of the probability that the pose is right: constant, then the factors of `verdict_features`. Fitted;
+        `graphreg bench confidence` prints the fit, and cross-validates it over objects and scenes.
     success : float
         Confidence from which on a registration is a success; chosen.
     most_if_degenerate : float
         Largest confidence of a pose that is not determined; chosen.
-    unknown_ratio : float
-        Score ratio of the runner-up where only one pose was refined; chosen.
-    close_ratio, few_inliers : float, int
-        For the reason: a score ratio that makes a pose ambiguous, and inliers that are few; chosen.
+    most_margin : float
+        Margins above this say no more; chosen.
+    unknown_margin : float
+        Margin where only one pose was refined; chosen.
+    few_inliers : int
+        For the reason: inliers that are few; chosen.
     """
 
-    logit: tuple[float, float, float, float] = (-6.4, 2.2, -4.2, 5.6)
-    success: float = 0.75
+    logit: tuple[float, ...] = (-6.5, 0.2, 6.1, 1.5, -21.0, 1.2, -1.2)
+    success: float = 0.85
     most_if_degenerate: float = 0.4
-    unknown_ratio: float = 0.5
-    close_ratio: float = 0.85
+    most_margin: float = 2.0
+    unknown_margin: float = 1.0
     few_inliers: int = 15
 
 
 VERDICT = VerdictParameters()
+
+
+@dataclass(frozen=True)
+class OtherPoses:
+    """How the other poses that were found compare with a pose.
+
+    Attributes
+    ----------
+    margin : float
+        Score of the pose above that of the best other pose.
+    similarities : tuple of float
+        How well each of them fits beside it: 1, equally well.
+    """
+
+    margin: float
+    similarities: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +74,9 @@ class Verdict:
     ----------
     success : bool
     confidence : float
-        Probability that the pose is right.
+        Probability that the pose is right and determined.
+    probability : float
+        Probability that the pose is right as far as it is determined.
     reason : str
         One sentence.
     evidence : Evidence
@@ -67,17 +86,16 @@ class Verdict:
 
     success: bool
     confidence: float
+    probability: float
     reason: str
     evidence: Evidence
     observability: Observability | None
 
 
 def judge(
-    source: SurfelPyramid,
-    target: SurfelPyramid,
+    pair: PairEvidence,
     T_target_source: Floats,
-    correspondences: Correspondences,
-    score_ratio: float,
+    others: OtherPoses,
     free: tuple[bool, ...] = (True,) * 6,
     threads: int = 1,
 ) -> Verdict:
@@ -85,38 +103,43 @@ def judge(
 
     Parameters
     ----------
-    source, target : SurfelPyramid
+    pair : PairEvidence
+        Of the two clouds.
     T_target_source : (4, 4) ndarray
         Between the clouds.
-    correspondences : pair of index arrays
-        Putative correspondences between the coarse surfels.
-    score_ratio : float
-        Score of the runner-up over that of the pose.
+    others : OtherPoses
+        The other poses that were found.
     free : tuple of six bool
         Degrees of freedom of the transform.
     threads : int, default 1
     """
+    source, target = pair.source, pair.target
     T = to_pyramid_frames(T_target_source, source, target)
-    evidence, overlapping = gather_evidence(source, target, T, correspondences, threads)
+    similarity = max(others.similarities, default=0.0)
+    evidence, overlapping = pair.gather(T, min(others.margin, VERDICT.most_margin), similarity, threads)
     if not evidence.overlap:
-        return Verdict(False, 0.0, "not registered: the clouds do not overlap", evidence, None)
+        return Verdict(False, 0.0, 0.0, "not registered: the clouds do not overlap", evidence, None)
     observability = observability_of(source, target, T, overlapping, free, threads)
     if observability is None:
-        return Verdict(False, 0.0, "not registered: no normals agree where the clouds overlap", evidence, None)
-    probability = probability_of(evidence, score_ratio)
+        return Verdict(False, 0.0, 0.0, "not registered: no normals agree where the clouds overlap", evidence, None)
+    probability = probability_of(evidence)
+    if observability.degenerate_directions and details_determine(pair, T, free, threads):
+        observability = replace(observability, degenerate_directions=())
     degenerate = bool(observability.degenerate_directions)
-    confidence = min(probability, VERDICT.most_if_degenerate) if degenerate else probability
+    equal = 1 + sum(similarity >= EVIDENCE.ambiguous_similarity for similarity in others.similarities)
+    unclear = degenerate or equal > 1
+    confidence = min(probability, VERDICT.most_if_degenerate) if unclear else probability
     success = confidence >= VERDICT.success
     if success:
         finding = "registered"
     elif degenerate and probability >= VERDICT.most_if_degenerate:
         finding = f"not determined: unconstrained {', '.join(observability.degenerate_directions)}"
-    elif score_ratio > VERDICT.close_ratio and evidence.inliers >= VERDICT.few_inliers:
-        finding = "ambiguous: another pose fits almost as well"
+    elif equal > 1 and evidence.inliers >= VERDICT.few_inliers:
+        finding = f"ambiguous: {equal} poses fit equally well"
     else:
         finding = "not registered"
     reason = _sentence(finding, evidence)
-    return Verdict(success, confidence, reason, evidence, observability)
+    return Verdict(success, confidence, probability, reason, evidence, observability)
 
 
 def judge_outcome(outcome: Outcome, threads: int = 1) -> Verdict:
@@ -125,25 +148,39 @@ def judge_outcome(outcome: Outcome, threads: int = 1) -> Verdict:
     source = preprocess(outcome.source, "source", max_points=defaults.points)
     target = preprocess(outcome.target, "target", max_points=defaults.points)
     x, y = build_pyramids(source, target, k=defaults.k, alpha=defaults.alpha, threads=threads)
-    correspondences = mutual_correspondences(x.descriptors, y.descriptors, threads)
+    pair = PairEvidence(x, y, threads)
     dof = _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
-    candidates = search_poses(x.coarse, y.coarse, correspondences, dof, threads=threads)
+    candidates = search_poses(pair, dof, threads=threads)
     T = to_pyramid_frames(outcome.transformation, x, y)
-    score = float(score_poses(T[None], x.coarse, y.coarse, SEARCH.reach, threads)[0])
-    others = [
-        other
-        for candidate, other in zip(candidates.poses, candidates.scores, strict=True)
-        if are_distinct(candidate, T, x.coarse)
-    ]
-    ratio = float(max(others, default=0.0)) / max(score, 1e-9)
-    return judge(x, y, outcome.transformation, correspondences, ratio, threads=threads)
+    different = [candidate for candidate in candidates.poses if are_different(candidate, T, x.coarse)]
+    others = compare_with_others(pair.evaluate(np.array([T, *different]), threads), VERDICT.most_margin)
+    return judge(pair, outcome.transformation, others, threads=threads)
 
 
-def probability_of(evidence: Evidence, score_ratio: float) -> float:
+def compare_with_others(evaluation: PoseEvaluation, margin_alone: float) -> OtherPoses:
+    """Return how the first of several poses compares with the others; the margin, where there are none."""
+    if len(evaluation.scores) == 1:
+        return OtherPoses(margin_alone)
+    first, *scores = evaluation.scores
+    return OtherPoses(float(first - max(scores)), tuple(float(each) for each in evaluation.similarities()[1:]))
+
+
+def verdict_features(evidence: Evidence) -> dict[str, float]:
+    """Return what the probability of a pose depends on."""
+    return {
+        "log(1 + nearest inliers)": float(np.log1p(evidence.nearest_inliers)),
+        "tightness": evidence.tightness,
+        "log(1 + spread)": float(np.log1p(evidence.spread)),
+        "floating": evidence.floating,
+        "margin": float(np.clip(evidence.margin, -VERDICT.most_margin, VERDICT.most_margin)),
+        "similarity": min(evidence.similarity, 1.0),
+    }
+
+
+def probability_of(evidence: Evidence) -> float:
     """Return the probability that a pose with this evidence is right."""
-    known = (1.0, np.log1p(evidence.inliers), score_ratio, evidence.overlap)
-    # A pose with next to no score makes the ratio arbitrarily large.
-    return float(1 / (1 + np.exp(-np.maximum(np.dot(VERDICT.logit, known), -700))))
+    logit = float(np.dot(VERDICT.logit, (1.0, *verdict_features(evidence).values())))
+    return float(1 / (1 + np.exp(-logit)))
 
 
 def _sentence(finding: str, evidence: Evidence) -> str:

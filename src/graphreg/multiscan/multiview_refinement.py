@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,14 +22,14 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.cleaning import inlier_voxels
-from graphreg.engine.descriptors import orient_outward
+from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.refinement import assign_to_surfels, kernel_widths
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.surfels import Surfels
 from graphreg.engine.voxel_sizes import VOXEL_SIZES, on_ladder
 from graphreg.multiscan.pose_graph_optimisation import least_squares_poses
-from graphreg.poses import PoseGraph, inverse, pose, rotation_from_vector
+from graphreg.poses import PoseGraph, inverse, pose, rotation_from_vector, transform
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class ScanSurface:
     """Surfels of a scan, with lengths in voxels, and its points, each assigned to its surfel."""
 
     surfels: Surfels
-    points: _core.SurfelPoints
+    points: Floats
+    assigned: _core.SurfelPoints
 
 
 def refine_multiview(
@@ -95,8 +96,10 @@ def refine_multiview(
     with ThreadPoolExecutor(threads) as pool:
         computed = pool.map(lambda each: _scan_surface(scans[each[0]], each[1]), needed)
         surfaces = dict(zip(needed, computed, strict=True))
-        sources = [surfaces[source, size] for (source, _), size in zip(pairs, voxels, strict=True)]
         targets = [surfaces[target, size] for (_, target), size in zip(pairs, voxels, strict=True)]
+        present = [inverse(local_poses[target]) @ local_poses[source] for source, target in pairs]
+        unsigned = [surfaces[source, size] for (source, _), size in zip(pairs, voxels, strict=True)]
+        sources = list(pool.map(_facing, unsigned, targets, voxels, present))
         linearise = partial(_linearised, parameters=parameters)
         for _ in range(parameters.max_iterations):
             present = [inverse(local_poses[target]) @ local_poses[source] for source, target in pairs]
@@ -119,22 +122,37 @@ def _scan_surface(scan: PreprocessedCloud, voxel: float) -> ScanSurface:
     """Surfels of the voxels that the X84 rule keeps, and all points, each assigned to its surfel."""
     defaults = EngineSettings()
     voxels, inliers = inlier_voxels(scan, voxel, defaults.k, defaults.alpha)
-    surfels = orient_outward(voxels.fit_surfels(inliers))
-    return ScanSurface(surfels, assign_to_surfels(surfels, scan.local_points / voxel))
+    surfels = orient_normals(voxels.fit_surfels(inliers))
+    points = scan.local_points / voxel
+    return ScanSurface(surfels, points, assign_to_surfels(surfels, points))
+
+
+def _facing(source: ScanSurface, target: ScanSurface, voxel: float, T_target_source: Floats) -> ScanSurface:
+    """The source, with its normals reversed if most oppose those of the target: see `orientation`."""
+    moved = transform(pose(T_target_source[:3, :3], T_target_source[:3, 3] / voxel), source.surfels.points)
+    nearest = target.surfels.grid.nearest(moved, 2.0, 1)
+    close = nearest >= 0
+    normals = source.surfels.normals[close] @ T_target_source[:3, :3].T
+    if np.einsum("ij,ij->", normals, target.surfels.normals[nearest[close]]) >= 0:
+        return source
+    surfels = replace(source.surfels, normals=-source.surfels.normals)
+    return ScanSurface(surfels, source.points, assign_to_surfels(surfels, source.points))
 
 
 def _linearised(
-    source: ScanSurface, target: ScanSurface, voxel: float, transform: Floats, parameters: MultiviewParameters
+    source: ScanSurface, target: ScanSurface, voxel: float, T_target_source: Floats, parameters: MultiviewParameters
 ) -> tuple[Floats, Floats]:
     """The relative transform of a pair after one Gauss-Newton step, and its information matrix (6, 6).
 
     Rotations are about the origin of the target's local frame, in radians, translations in the unit of the data.
     """
-    in_voxels = pose(transform[:3, :3], transform[:3, 3] / voxel)
+    in_voxels = pose(T_target_source[:3, :3], T_target_source[:3, 3] / voxel)
     width = float(kernel_widths(source.surfels, target.surfels)[-1])
-    hessian, gradient, weight, squared = _core.symmetric_equations(source.points, target.points, in_voxels, width, 1)
+    hessian, gradient, weight, squared = _core.symmetric_equations(
+        source.assigned, target.assigned, in_voxels, width, 1
+    )
     if not weight > 0:
-        return transform, np.zeros((6, 6))
+        return T_target_source, np.zeros((6, 6))
     step = np.linalg.lstsq(hessian, gradient, rcond=parameters.rank_tolerance)[0]
     moved = pose(rotation_from_vector(step[:3]), step[3:]) @ in_voxels
     unit = np.repeat([1.0, 1 / voxel], 3)

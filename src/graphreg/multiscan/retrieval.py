@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import compute_descriptors, orient_outward
+from graphreg.engine.descriptors import compute_descriptors
+from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.surfels import Surfels, fit_surfels
 from graphreg.multiscan.pose_graph import Groups
@@ -67,7 +68,7 @@ def retrieval_surfels(
         Size of a voxel, in the unit of the data.
     """
     voxel = parameters.voxel_ratio * float(np.median([scan.voxel_sizes.coarse for scan in scans]))
-    return [orient_outward(fit_surfels(scan.local_points, voxel, scan.weights, threads)) for scan in scans], voxel
+    return [orient_normals(fit_surfels(scan.local_points, voxel, scan.weights, threads)) for scan in scans], voxel
 
 
 def scan_similarity(

@@ -1,0 +1,131 @@
+#include "engine/orientation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "common/dispatch.hpp"
+#include "common/parallel.hpp"
+
+namespace graphreg {
+
+namespace {
+
+using Position = std::array<double, 3>;
+
+constexpr double longest_edge = 2.5;  // in voxels: farther surfels need not be on one surface
+// Candidates: spheres about the centroid, with radii in units of the median distance from it.
+constexpr struct {
+    double radius;
+    std::size_t count;
+} spheres[] = {{0.4, 16}, {0.8, 32}, {1.3, 48}, {2.0, 48}, {4.0, 48}};
+constexpr double first_step = 0.3, step_ratio = 0.6;  // of the pattern search
+constexpr std::size_t rounds = 4, directions = 10;
+
+// Two neighbouring normals are consistent if `consistency` is positive once both have their signs: one is then similar
+// to the mirror image of the other (after Xie, McDonnell and Qin 2004), at folds as well as on smooth surfaces.
+struct Edge {
+    std::uint32_t i, j;
+    float consistency;
+};
+
+double dot(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+std::vector<Edge> edges_of(const double* points, const double* normals, const std::int32_t* neighbours,
+                           std::size_t count, std::size_t k) {
+    std::vector<Edge> edges;
+    edges.reserve(count * k / 2);
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t n = 0; n < k; ++n) {
+            const auto j = static_cast<std::size_t>(neighbours[i * k + n]);
+            if (j <= i) continue;  // most are neighbours of each other: once is enough
+            const double *p = points + 3 * i, *q = points + 3 * j;
+            const double d[3] = {q[0] - p[0], q[1] - p[1], q[2] - p[2]};
+            const double squared = dot(d, d);
+            if (squared == 0 || squared > longest_edge * longest_edge) continue;
+            const double *a = normals + 3 * i, *b = normals + 3 * j;
+            const double consistency = dot(a, b) - 2 * dot(a, d) * dot(b, d) / squared;
+            edges.push_back(
+                {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j), static_cast<float>(consistency)});
+        }
+    return edges;
+}
+
+// The total variation: the sum of inconsistencies when every normal points to the viewpoint.
+GRAPHREG_DISPATCHED
+double variation(const Position& viewpoint, const double* points, const double* normals, std::size_t count,
+                 const std::vector<Edge>& edges, std::vector<float>& signs) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const double *p = points + 3 * i, *n = normals + 3 * i;
+        const double towards =
+            n[0] * (viewpoint[0] - p[0]) + n[1] * (viewpoint[1] - p[1]) + n[2] * (viewpoint[2] - p[2]);
+        signs[i] = towards < 0 ? -1.0F : 1.0F;
+    }
+    double sum = 0;
+    for (const Edge& edge : edges) {
+        const float consistency = signs[edge.i] * signs[edge.j] * edge.consistency;
+        sum += static_cast<double>(consistency < 0 ? -consistency : 0.0F);
+    }
+    return sum;
+}
+
+// Evenly spread unit vectors (a Fibonacci spiral).
+std::vector<Position> unit_vectors(std::size_t count) {
+    std::vector<Position> vectors(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double z = 1 - (2 * static_cast<double>(i) + 1) / static_cast<double>(count);
+        const double angle = std::acos(-1.0) * (1 + std::sqrt(5.0)) * (static_cast<double>(i) + 0.5);
+        const double radius = std::sqrt(1 - z * z);
+        vectors[i] = {radius * std::cos(angle), radius * std::sin(angle), z};
+    }
+    return vectors;
+}
+
+Position moved(const Position& from, const Position& direction, double distance) {
+    return {from[0] + distance * direction[0], from[1] + distance * direction[1], from[2] + distance * direction[2]};
+}
+
+}  // namespace
+
+Position infer_viewpoint(const double* points, const double* normals, const std::int32_t* neighbours, std::size_t count,
+                         std::size_t k, int threads) {
+    Position centroid = {};
+    for (std::size_t i = 0; i < count; ++i)
+        for (int axis = 0; axis < 3; ++axis) centroid[axis] += points[3 * i + axis] / static_cast<double>(count);
+    std::vector<double> distances(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double* p = points + 3 * i;
+        distances[i] = std::hypot(p[0] - centroid[0], p[1] - centroid[1], p[2] - centroid[2]);
+    }
+    std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count / 2), distances.end());
+    const double size = distances[count / 2];
+    const std::vector<Edge> edges = edges_of(points, normals, neighbours, count, k);
+
+    std::vector<Position> candidates{centroid};
+    for (const auto& sphere : spheres)
+        for (const Position& direction : unit_vectors(sphere.count))
+            candidates.push_back(moved(centroid, direction, sphere.radius * size));
+
+    std::vector<double> variations;
+    const auto best_of = [&](const std::vector<Position>& positions) {
+        variations.resize(positions.size());
+        parallel_for(positions.size(), 16, threads, [&](std::size_t begin, std::size_t end) {
+            std::vector<float> signs(count);
+            for (std::size_t c = begin; c < end; ++c)
+                variations[c] = variation(positions[c], points, normals, count, edges, signs);
+        });
+        return static_cast<std::size_t>(std::min_element(variations.begin(), variations.end()) - variations.begin());
+    };
+    Position best = candidates[best_of(candidates)];
+    const std::vector<Position> pattern = unit_vectors(directions);
+    double step = first_step * size;
+    for (std::size_t round = 0; round < rounds; ++round, step *= step_ratio) {
+        candidates.assign(1, best);
+        for (const Position& direction : pattern) candidates.push_back(moved(best, direction, step));
+        best = candidates[best_of(candidates)];
+    }
+    return best;
+}
+
+}  // namespace graphreg

@@ -1,0 +1,128 @@
+"""Ambiguity: poses that fit equally well at the coarse resolution are compared at the fine one.
+
+A boss on a plate, a mark on a cylinder: what breaks a symmetry may be far smaller than what is symmetric. At a wrong
+pose such a feature is off the other cloud's surface, and so is what it should have coincided with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from graphreg.clouds import Floats
+from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation, in_fine_voxels
+from graphreg.engine.observability import degenerate_steps
+from graphreg.engine.refinement import refine_finely
+from graphreg.engine.surfels import Surfels
+from graphreg.poses import inverse, transform
+
+
+@dataclass(frozen=True)
+class AmbiguityParameters:
+    """Constants of the comparison; all chosen.
+
+    Attributes
+    ----------
+    height : float
+        A fine surfel this far above or below the other cloud's surface is off it, in fine voxels;
+    height_per_roughness : float
+        and in units of the median roughness, if that is more.
+    reach : float
+        Farther away it may be where the other scan saw nothing, in fine voxels.
+    step : float
+        Distance that a pose is moved along a degenerate direction, in coarse voxels.
+    least, deviations, share : float
+        A pose is refuted by another one with fewer surfels off the surface if the difference exceeds this number plus
+        so many standard deviations of the count, and this share of it.
+    """
+
+    height: float = 1.0
+    height_per_roughness: float = 4.0
+    reach: float = 2.4
+    step: float = 3.0
+    least: float = 6.0
+    deviations: float = 3.0
+    share: float = 0.5
+
+
+AMBIGUITY = AmbiguityParameters()
+
+
+def compare_similar_poses(
+    evidence: PairEvidence,
+    poses: Floats,
+    evaluation: PoseEvaluation,
+    free: tuple[bool, ...],
+    pivot: Floats,
+    threads: int = 1,
+) -> tuple[Floats, PoseEvaluation]:
+    """Refine poses that fit as well as the first one, and put the one first that explains most of the details.
+
+    Parameters
+    ----------
+    evidence : PairEvidence
+    poses : (P, 4, 4) ndarray
+        Best first; translations in coarse voxels.
+    evaluation : PoseEvaluation
+        Of the poses.
+    free, pivot : tuple of bool, (3,) ndarray
+        Degrees of freedom, as for `refine_finely`.
+    threads : int, default 1
+
+    Returns
+    -------
+    poses : (P, 4, 4) ndarray
+        In their new order.
+    evaluation : PoseEvaluation
+        With what is unexplained at each of them.
+    """
+    similar = np.flatnonzero(evaluation.similarities() >= EVIDENCE.ambiguous_similarity)
+    if len(similar) < 2:
+        return poses, evaluation
+    poses = poses.copy()
+    unexplained = np.zeros(len(poses))
+    for number in similar:
+        poses[number] = refine_finely(evidence.source, evidence.target, poses[number], free, pivot, False, threads)
+        unexplained[number] = surfels_off_the_surface(evidence, poses[number], threads)
+    evaluation = replace(evaluation, unexplained=unexplained, limit=least_difference(unexplained[similar].min()))
+    best = similar[np.argmin(unexplained[similar])]
+    if unexplained[0] <= unexplained[best] + evaluation.limit:
+        return poses, evaluation
+    order = np.concatenate([[best], np.delete(np.arange(len(poses)), best)])
+    return poses[order], evaluation.select(order)
+
+
+def details_determine(evidence: PairEvidence, T: Floats, free: tuple[bool, ...], threads: int = 1) -> bool:
+    """Return whether details constrain a pose in all directions that the surfaces as a whole do not.
+
+    Moved along such a direction, forwards or backwards, the pose leaves significantly more surfels unexplained.
+    """
+    here = surfels_off_the_surface(evidence, T, threads)
+    limit = here + least_difference(here)
+    steps = degenerate_steps(evidence.source, evidence.target, T, free, AMBIGUITY.step, threads)
+    return all(surfels_off_the_surface(evidence, moved, threads) > limit for both in steps for moved in both)
+
+
+def least_difference(count: float) -> float:
+    """Return how many more surfels than these have to be off the surface for a pose to be refuted."""
+    return float(max(AMBIGUITY.least + AMBIGUITY.deviations * np.sqrt(count), AMBIGUITY.share * count))
+
+
+def surfels_off_the_surface(evidence: PairEvidence, T: Floats, threads: int) -> int:
+    """Return the number of fine surfels of both clouds that are close to the other cloud, but not on its surface."""
+    x, y = evidence.source.fine, evidence.target.fine
+    fine = in_fine_voxels(T, evidence.target)
+    roughness = float(np.median(np.concatenate([x.roughness, y.roughness])))
+    height = max(AMBIGUITY.height, AMBIGUITY.height_per_roughness * roughness)
+    return _off_surface(x, y, fine, height, threads) + _off_surface(y, x, inverse(fine), height, threads)
+
+
+def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, height: float, threads: int) -> int:
+    moved = transform(T, moving.points)
+    nearest = fixed.grid.nearest(moved, AMBIGUITY.reach, threads)
+    close = nearest >= 0
+    offset = moved[close] - fixed.points[nearest[close]]
+    above = np.abs(np.einsum("ij,ij->i", offset, fixed.normals[nearest[close]]))
+    beside = np.sqrt(np.maximum(np.einsum("ij,ij->i", offset, offset) - above**2, 0))
+    return int(np.count_nonzero((above > height) & (beside <= 1)))
