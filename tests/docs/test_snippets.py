@@ -43,6 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "level": source,
         "ground": target,
         "scan": target,
+        **dict.fromkeys(("part", "bolt", "frame"), source),
+        **dict.fromkeys(("scene", "bin", "map"), target),
     }
     for name, points in names.items():
         for suffix in (".ply", ".pcd", ".las", ".laz", ".e57"):
