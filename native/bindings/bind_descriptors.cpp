@@ -56,13 +56,14 @@ Output<float> information(const OwnedRanks& self, const Indices& i, const Indice
 }
 
 Output<double> contacts(const OwnedRanks& self, const SurfelGrid& source, const SurfelGrid& target, const Poses& poses,
-                        double max_distance, double min_cosine, int threads) {
+                        double max_distance, double min_cosine, std::size_t step, int threads) {
+    require(step > 0, "step must be positive");
     require(self.ranks.source_count() == source.size() && self.ranks.target_count() == target.size(),
             "surfels and descriptors must be of one length");
     const auto transforms = transforms_of(poses);
     std::vector<Contacts> found(transforms.size());
     without_gil([&] {
-        count_contacts(self.ranks, source, target, transforms.data(), transforms.size(), max_distance, min_cosine,
+        count_contacts(self.ranks, source, target, transforms.data(), transforms.size(), max_distance, min_cosine, step,
                        threads, found.data());
     });
     constexpr std::size_t columns = 6;
@@ -83,7 +84,8 @@ void bind_descriptors(nb::module_& module) {
     nb::class_<OwnedRanks>(module, "DescriptorRanks")
         .def("__init__", init_ranks, "source"_a, "target"_a, "threads"_a)
         .def("information", information, "i"_a, "j"_a)
-        .def("contacts", contacts, "source"_a, "target"_a, "poses"_a, "max_distance"_a, "min_cosine"_a, "threads"_a);
+        .def("contacts", contacts, "source"_a, "target"_a, "poses"_a, "max_distance"_a, "min_cosine"_a, "step"_a,
+             "threads"_a);
 }
 
 }  // namespace graphreg

@@ -13,8 +13,8 @@ constexpr double max_squared_offset = 1;  // of a floating surfel, along the sur
 // The contacts of one cloud's surfels at a pose; information(i, j) is of its surfel i and the other's j.
 template <class Information>
 void add_contacts(const SurfelGrid& moving, const SurfelGrid& fixed, const RigidTransform& pose, double max_distance,
-                  double min_cosine, Information&& information, Contacts& contacts) {
-    for (std::size_t i = 0; i < moving.size(); ++i) {
+                  double min_cosine, std::size_t step, Information&& information, Contacts& contacts) {
+    for (std::size_t i = 0; i < moving.size(); i += step) {
         const auto surfel = static_cast<std::int32_t>(i);
         const std::array<double, 3> x = pose.transformed(moving.point(surfel));
         const std::int32_t j = fixed.nearest(x);
@@ -40,17 +40,20 @@ void add_contacts(const SurfelGrid& moving, const SurfelGrid& fixed, const Rigid
 }  // namespace
 
 void count_contacts(const DescriptorRanks& ranks, const SurfelGrid& source, const SurfelGrid& target,
-                    const RigidTransform* poses, std::size_t count, double max_distance, double min_cosine, int threads,
-                    Contacts* contacts) {
+                    const RigidTransform* poses, std::size_t count, double max_distance, double min_cosine,
+                    std::size_t step, int threads, Contacts* contacts) {
     parallel_for(count, 1, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t p = begin; p < end; ++p) {
             contacts[p] = {};
             add_contacts(
-                source, target, poses[p], max_distance, min_cosine,
+                source, target, poses[p], max_distance, min_cosine, step,
                 [&](std::size_t i, std::size_t j) { return ranks.information(i, j); }, contacts[p]);
             add_contacts(
-                target, source, poses[p].inverse(), max_distance, min_cosine,
+                target, source, poses[p].inverse(), max_distance, min_cosine, step,
                 [&](std::size_t j, std::size_t i) { return ranks.information(i, j); }, contacts[p]);
+            for (double* number : {&contacts[p].facing, &contacts[p].opposing, &contacts[p].crossing,
+                                   &contacts[p].in_front, &contacts[p].behind, &contacts[p].information})
+                *number *= static_cast<double>(step);
         }
     });
 }

@@ -167,9 +167,10 @@ class DescriptorRanks:
         poses: _Floats,
         max_distance: float,
         min_cosine: float,
+        step: int,
         threads: int,
     ) -> _Floats:
-        """What the surfels say that each pose (P, 4, 4) brings together, (P, 6).
+        """What the surfels say that each pose (P, 4, 4) brings together, (P, 6); every `step`-th of them.
 
         Numbers of surfels of both clouds: close to the other cloud with normals that agree, that oppose each other,
         and that do neither; floating in front of and behind its surface. Last, the sum of -log r - 1 over the first.

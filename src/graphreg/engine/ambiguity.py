@@ -24,6 +24,8 @@ class AmbiguityParameters:
 
     Attributes
     ----------
+    most : int
+        Poses that are compared.
     height : float
         A fine surfel this far above or below the other cloud's surface is off it, in fine voxels;
     height_per_roughness : float
@@ -37,6 +39,7 @@ class AmbiguityParameters:
         so many standard deviations of the count, and this share of it.
     """
 
+    most: int = 6
     height: float = 1.0
     height_per_roughness: float = 4.0
     reach: float = 2.4
@@ -77,7 +80,7 @@ def compare_similar_poses(
     evaluation : PoseEvaluation
         With what is unexplained at each of them.
     """
-    similar = np.flatnonzero(evaluation.similarities() >= EVIDENCE.ambiguous_similarity)
+    similar = np.flatnonzero(evaluation.similarities() >= EVIDENCE.ambiguous_similarity)[: AMBIGUITY.most]
     if len(similar) < 2:
         return poses, evaluation
     poses = poses.copy()

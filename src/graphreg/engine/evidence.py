@@ -32,8 +32,8 @@ class EvidenceParameters:
     ----------
     contact_distance : float
         Surfels of a refined pose are in contact if they are closer, in coarse voxels.
-    proposal_distance : float
-        The same before refinement.
+    proposal_distance, proposal_step : float, int
+        The same before refinement, with one of so many surfels.
     facing_cosine : float
         Normals in contact agree above this cosine, and oppose each other below its negative.
     usual_contacts : float
@@ -63,6 +63,7 @@ class EvidenceParameters:
 
     contact_distance: float = 1.2
     proposal_distance: float = 2.0
+    proposal_step: int = 3
     facing_cosine: float = 0.7
     usual_contacts: float = 40.0
     inlier_distance: float = 2.0
@@ -155,9 +156,10 @@ class PairEvidence:
         best = np.argsort(-information, kind="stable")[:most]
         return i[best], j[best]
 
-    def evaluate(self, poses: Floats, threads: int = 1, distance: float = EVIDENCE.contact_distance) -> PoseEvaluation:
-        """Return the score of poses (P, 4, 4), and what it is made of."""
-        contacts = self._contacts(poses, distance, threads)
+    def evaluate(self, poses: Floats, threads: int = 1, proposed: bool = False) -> PoseEvaluation:
+        """Return the score of poses (P, 4, 4), and what it is made of; `proposed`: they are not refined yet."""
+        distance = EVIDENCE.proposal_distance if proposed else EVIDENCE.contact_distance
+        contacts = self._contacts(poses, distance, threads, EVIDENCE.proposal_step if proposed else 1)
         overlaps = self.overlap_scores(poses, threads, distance / EVIDENCE.contact_distance)
         features = (
             np.log1p(np.maximum(contacts.information, 0)),
@@ -201,13 +203,13 @@ class PairEvidence:
     def faces(self, T: Floats, threads: int = 1) -> bool:
         """Return whether more normals agree than oppose each other where a pose brings surfels together."""
         grids = self.source.coarse.grid, self.target.coarse.grid
-        counts = self._ranks.contacts(*grids, T[None], EVIDENCE.proposal_distance, EVIDENCE.facing_cosine, threads)
+        counts = self._ranks.contacts(*grids, T[None], EVIDENCE.proposal_distance, EVIDENCE.facing_cosine, 1, threads)
         facing, opposing = counts[0, :2]
         return bool(facing >= opposing)
 
-    def _contacts(self, poses: Floats, distance: float, threads: int) -> _Contacts:
+    def _contacts(self, poses: Floats, distance: float, threads: int, step: int = 1) -> _Contacts:
         grids = self.source.coarse.grid, self.target.coarse.grid
-        counts = self._ranks.contacts(*grids, poses, distance, EVIDENCE.facing_cosine, threads)
+        counts = self._ranks.contacts(*grids, poses, distance, EVIDENCE.facing_cosine, step, threads)
         facing, opposing, crossing, in_front, behind, information = counts.T
         usual = facing + opposing + crossing + EVIDENCE.usual_contacts
         # Which side of its surfaces a scan saw is not known, only that it is the same everywhere.

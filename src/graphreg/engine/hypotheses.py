@@ -13,7 +13,7 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats, extent
 from graphreg.engine.descriptors import Correspondences
-from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation
+from graphreg.engine.evidence import PairEvidence, PoseEvaluation
 from graphreg.engine.surfels import Surfels
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose, transform
@@ -29,6 +29,8 @@ class SearchParameters:
         Two correspondences are compatible if their lengths in source and target differ by less.
     max_correspondences, max_proposals, max_refined : int
         Correspondences that propose poses, poses proposed, poses refined; a thorough search refines all.
+    evaluated : int
+        Proposals that the evidence is computed for, unless the search is thorough.
     thorough_proposals : int
         Poses that a thorough search proposes beside these.
     refined_margin, min_refined : float, int
@@ -56,6 +58,7 @@ class SearchParameters:
     max_correspondences: int = 1024
     max_proposals: int = 64
     max_refined: int = 12
+    evaluated: int = 24
     thorough_proposals: int = 256
     refined_margin: float = 8.0
     min_refined: int = 4
@@ -120,7 +123,7 @@ def search_poses(
     source, target = evidence.source.coarse, evidence.target.coarse
 
     def best(proposals: Floats, most: int) -> Floats:
-        scores = evidence.evaluate(proposals, threads, EVIDENCE.proposal_distance).scores
+        scores = evidence.evaluate(proposals, threads, proposed=True).scores
         ranked = np.argsort(-scores, kind="stable")
         promising = np.count_nonzero(scores >= scores.max() - SEARCH.refined_margin)
         ranked = ranked[: max(promising, SEARCH.min_refined)]
@@ -135,13 +138,16 @@ def search_poses(
         proposed += len(more)
         chosen = np.concatenate([proposals, best(more, SEARCH.max_proposals)])
     else:
-        chosen = best(proposals, SEARCH.max_refined)
+        # They are in the order of their support.
+        chosen = best(proposals[: SEARCH.evaluated], SEARCH.max_refined)
     refined = np.concatenate(
         [
             refine_poses(chosen, _subset(source, SEARCH.refined_surfels), target, kernel, dof, threads)
             for kernel in (SEARCH.wide_kernel, SEARCH.narrow_kernel)
         ]
     )
+    # Many have converged to the same pose.
+    refined = refined[_distinct(refined, source, SEARCH.converged, len(refined))]
     return _ranked(evidence, refined, proposed, threads)
 
 
@@ -189,7 +195,7 @@ def propose_poses(
     )
     if support.max(initial=0) < SEARCH.weak_support:
         more = coulomb_proposals(source, target, threads) if unconstrained else np.eye(4)[None]
-        poses = np.concatenate([poses, more])
+        poses = np.concatenate([more, poses])
     return poses
 
 

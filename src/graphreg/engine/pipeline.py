@@ -68,7 +68,7 @@ def register_graphreg(
         stopped = len(estimate.history) < 2
         if init is not None or stopped or verdict.success:
             break
-        retried = retry(run, first)
+        retried = retry(run, first, verdict)
         if retried is None:
             continue
         second = _judge(run, retried)
@@ -172,29 +172,35 @@ def _judge(run: _Run, estimate: PoseEstimate) -> Verdict:
     return verdict
 
 
-def _retry_thoroughly(run: _Run, first: PoseEstimate) -> PoseEstimate | None:
-    """Refine all proposals, not only the best; None where the pose found covers the source."""
-    if float(first.evaluation.overlaps[0]) >= RETRY.whole_overlap:
+def _retry_thoroughly(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
+    """Refine all proposals, not only the best; None where all of the source overlaps the target."""
+    if verdict.evidence.overlap >= RETRY.whole_overlap:
         return None
     return _estimate(run, first.evidence, thorough=True, before=first.history)
 
 
-def _retry_with_reversed_normals(run: _Run, first: PoseEstimate) -> PoseEstimate:
-    """Search with the source's normals reversed: a cloud does not always say which side of it was seen."""
+def _retry_with_reversed_normals(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
+    """Search with the source's normals reversed: a cloud does not always say which side of it was seen.
+
+    None where all of the source overlaps the target, and the surfaces do not constrain its pose.
+    """
+    degenerate = verdict.observability is not None and verdict.observability.degenerate_directions
+    if degenerate and verdict.evidence.overlap >= RETRY.whole_overlap:
+        return None
     x, y = first.pyramids
     evidence = PairEvidence(x.with_reversed_normals(run.threads), y, run.threads)
     run.clock.lap("describe")
     return _estimate(run, evidence, thorough=True, before=first.history)
 
 
-def _retry_subsampled(run: _Run, first: PoseEstimate) -> PoseEstimate | None:
+def _retry_subsampled(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
     """Search on one point a coarse voxel, then refine the pose found on all points.
 
     Around a scanner most points are close to it, and voxels that suit these are too small for what distinguishes one
-    part of the scene from another. None where a retry would find the same again, and where the transform is
-    constrained.
+    part of the scene from another. None where a retry would find the same again, where all of the source overlaps the
+    target, and where the transform is constrained.
     """
-    if run.settings.dof is not None:
+    if run.settings.dof is not None or verdict.evidence.overlap >= RETRY.whole_overlap:
         return None
     if max(pyramid.density_contrast for pyramid in first.pyramids) < RETRY.density_contrast:
         return None
