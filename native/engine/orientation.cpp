@@ -22,7 +22,7 @@ constexpr struct {
 } spheres[] = {{0.4, 16}, {0.8, 32}, {1.3, 48}, {2.0, 48}, {4.0, 48}};
 constexpr double first_step = 0.3, step_ratio = 0.6;  // of the pattern search
 constexpr std::size_t rounds = 4, directions = 10;
-constexpr std::size_t max_edges = 3000;  // more of them change the viewpoint little
+constexpr std::size_t max_edges = 6000;  // more of them change the viewpoint little
 
 // Two neighbouring normals are consistent if `consistency` is positive once both have their signs: one is then similar
 // to the mirror image of the other (after Xie, McDonnell and Qin 2004), at folds as well as on smooth surfaces.

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation, in_fine_voxels
+from graphreg.engine.hypotheses import distinct_poses
 from graphreg.engine.observability import degenerate_steps
 from graphreg.engine.refinement import refine_finely
 from graphreg.engine.surfels import Surfels
@@ -24,14 +25,12 @@ class AmbiguityParameters:
 
     Attributes
     ----------
-    most : int
-        Poses that are compared.
     height : float
-        A fine surfel this far above or below the other cloud's surface is off it, in fine voxels;
+        A surfel this far above or below the other cloud's surface is off it, in voxels;
     height_per_roughness : float
         and in units of the median roughness, if that is more.
     reach : float
-        Farther away it may be where the other scan saw nothing, in fine voxels.
+        Farther away it may be where the other scan saw nothing, in voxels.
     step : float
         Distance that a pose is moved along a degenerate direction, in coarse voxels.
     least, deviations, share : float
@@ -39,13 +38,12 @@ class AmbiguityParameters:
         so many standard deviations of the count, and this share of it.
     """
 
-    most: int = 6
     height: float = 1.0
     height_per_roughness: float = 4.0
     reach: float = 2.4
     step: float = 3.0
-    least: float = 6.0
-    deviations: float = 3.0
+    least: float = 8.0
+    deviations: float = 4.0
     share: float = 0.5
 
 
@@ -80,7 +78,7 @@ def compare_similar_poses(
     evaluation : PoseEvaluation
         With what is unexplained at each of them.
     """
-    similar = np.flatnonzero(evaluation.similarities() >= EVIDENCE.ambiguous_similarity)[: AMBIGUITY.most]
+    similar = np.flatnonzero(evaluation.similarities() >= EVIDENCE.ambiguous_similarity)
     if len(similar) < 2:
         return poses, evaluation
     poses = poses.copy()
@@ -89,10 +87,12 @@ def compare_similar_poses(
         poses[number] = refine_finely(evidence.source, evidence.target, poses[number], free, pivot, False, threads)
         unexplained[number] = surfels_off_the_surface(evidence, poses[number], threads)
     evaluation = replace(evaluation, unexplained=unexplained, limit=least_difference(unexplained[similar].min()))
+    order = np.arange(len(poses))
     best = similar[np.argmin(unexplained[similar])]
-    if unexplained[0] <= unexplained[best] + evaluation.limit:
-        return poses, evaluation
-    order = np.concatenate([[best], np.delete(np.arange(len(poses)), best)])
+    if unexplained[0] > unexplained[best] + evaluation.limit:
+        order = np.concatenate([[best], np.delete(order, best)])
+    # Fine refinement may lead several to the same pose.
+    order = order[distinct_poses(poses[order], evidence.source.coarse)]
     return poses[order], evaluation.select(order)
 
 
@@ -112,16 +112,19 @@ def least_difference(count: float) -> float:
     return float(max(AMBIGUITY.least + AMBIGUITY.deviations * np.sqrt(count), AMBIGUITY.share * count))
 
 
-def surfels_off_the_surface(evidence: PairEvidence, T: Floats, threads: int) -> int:
-    """Return the number of fine surfels of both clouds that are close to the other cloud, but not on its surface."""
-    x, y = evidence.source.fine, evidence.target.fine
-    fine = in_fine_voxels(T, evidence.target)
-    roughness = float(np.median(np.concatenate([x.roughness, y.roughness])))
+def surfels_off_the_surface(evidence: PairEvidence, T: Floats, threads: int = 1) -> int:
+    """Return the number of surfels of both clouds, fine and coarse, that are close to the other cloud but off it.
+
+    Fine ones show small features, coarse ones those that are too high for the fine resolution.
+    """
+    source, target = evidence.source, evidence.target
+    levels = (source.fine, target.fine, in_fine_voxels(T, target)), (source.coarse, target.coarse, T)
+    return sum(_off_surface(x, y, pose, threads) + _off_surface(y, x, inverse(pose), threads) for x, y, pose in levels)
+
+
+def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, threads: int) -> int:
+    roughness = float(np.median(np.concatenate([moving.roughness, fixed.roughness])))
     height = max(AMBIGUITY.height, AMBIGUITY.height_per_roughness * roughness)
-    return _off_surface(x, y, fine, height, threads) + _off_surface(y, x, inverse(fine), height, threads)
-
-
-def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, height: float, threads: int) -> int:
     moved = transform(T, moving.points)
     nearest = fixed.grid.nearest(moved, AMBIGUITY.reach, threads)
     close = nearest >= 0

@@ -11,7 +11,7 @@ One linear model of these ranks the candidates of the search. The verdict adds w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,14 @@ class EvidenceParameters:
     weights : tuple of float
         Of log(1 + information), log(1 + inlier information), the logarithm of the overlap score and the share of
         floating surfels in the score that ranks candidates. Fitted on scans that overlap by 8 to 95 %.
+    support_weights : tuple of float
+        Of log(1 + nearest inliers), tightness and log(1 + spread), which are added for the last few candidates: a
+        quarter of their weight in the verdict; chosen.
     """
 
     contact_distance: float = 1.2
     proposal_distance: float = 2.0
-    proposal_step: int = 3
+    proposal_step: int = 5
     facing_cosine: float = 0.7
     usual_contacts: float = 40.0
     inlier_distance: float = 2.0
@@ -73,9 +76,10 @@ class EvidenceParameters:
     overlap_distance: float = 1.5
     reach: float = 1.0
     least_overlap: float = 0.01
-    ambiguous_similarity: float = 0.64
+    ambiguous_similarity: float = 0.6
     refuting_share: float = 0.02
     weights: tuple[float, float, float, float] = (1.4, 1.3, 0.7, -65.0)
+    support_weights: tuple[float, float, float] = (0.27, 0.39, 0.44)
 
 
 EVIDENCE = EvidenceParameters()
@@ -185,7 +189,7 @@ class PairEvidence:
         offset = (moved - y.fine.points[nearest])[overlapping]
         residual = np.einsum("ij,ij->i", offset, y.fine.normals[nearest[overlapping]])
         contacts = self._contacts(T[None], EVIDENCE.contact_distance, threads)
-        inliers = self.inliers(T[None])[0]
+        inliers, nearest_inliers = self.inliers(T[None])[0], self._nearest_inliers(T)
         evidence = Evidence(
             overlap=overlap,
             inlier_rmse=float(np.sqrt((residual**2).mean())) * y.fine_voxel if overlap else float("nan"),
@@ -193,7 +197,9 @@ class PairEvidence:
             inliers=int(np.count_nonzero(inliers)),
             information=float(contacts.information[0]),
             inlier_information=float(self.distinctiveness[inliers].sum()),
-            **self._nearest_inliers(T),
+            nearest_inliers=nearest_inliers.inliers,
+            tightness=nearest_inliers.tightness,
+            spread=nearest_inliers.spread,
             floating=float(contacts.floating[0]),
             margin=margin,
             similarity=similarity,
@@ -215,7 +221,13 @@ class PairEvidence:
         # Which side of its surfaces a scan saw is not known, only that it is the same everywhere.
         return _Contacts(information, np.minimum(in_front, behind) / usual)
 
-    def _nearest_inliers(self, T: Floats) -> dict[str, Any]:
+    def add_support(self, poses: Floats, evaluation: PoseEvaluation) -> PoseEvaluation:
+        """Return the evaluation with scores that count nearest neighbours in descriptor space, mutual or not, too."""
+        found = [self._nearest_inliers(T) for T in poses]
+        features = [(np.log1p(each.inliers), each.tightness, np.log1p(each.spread)) for each in found]
+        return replace(evaluation, scores=evaluation.scores + np.array(features) @ np.array(EVIDENCE.support_weights))
+
+    def _nearest_inliers(self, T: Floats) -> _NearestInliers:
         x, y, (i, j) = self.source.coarse, self.target.coarse, self.nearest
         moved = transform(T, x.points[i])
         distances = np.linalg.norm(moved - y.points[j], axis=1)
@@ -224,11 +236,7 @@ class PairEvidence:
         very_close, close, not_far = (np.count_nonzero(distances <= limit) for limit in EVIDENCE.nearest_distances)
         inliers = moved[distances <= EVIDENCE.nearest_distances[1]]
         spread = float(np.linalg.eigvalsh(np.cov(inliers.T))[1]) if close > 3 else 0.0
-        return {
-            "nearest_inliers": int(close),
-            "tightness": float((very_close + 1) / (not_far + EVIDENCE.usual_far)),
-            "spread": max(spread, 0.0),
-        }
+        return _NearestInliers(int(close), (very_close + 1) / (not_far + EVIDENCE.usual_far), max(spread, 0.0))
 
     def inliers(self, poses: Floats) -> Mask:
         """Return (P, C) which correspondences each pose makes inliers."""
@@ -248,7 +256,7 @@ class PoseEvaluation:
     information, floating : ndarray
         As in `Evidence`.
     unexplained : ndarray
-        Number of fine surfels off the other cloud's surface, where poses were compared at the fine resolution; else 0.
+        Number of surfels off the other cloud's surface, where poses were compared at the fine resolution; else 0.
     limit : float
         A pose is refuted by the first one if it leaves this many more unexplained.
     """
@@ -283,6 +291,13 @@ class PoseEvaluation:
         refuted = self.floating > self.floating[0] + EVIDENCE.refuting_share
         refuted |= self.unexplained > self.unexplained[0] + self.limit
         return np.where(refuted, 0.0, ratios)
+
+
+@dataclass(frozen=True)
+class _NearestInliers:
+    inliers: int
+    tightness: float
+    spread: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,6 @@ class SearchParameters:
         Two correspondences are compatible if their lengths in source and target differ by less.
     max_correspondences, max_proposals, max_refined : int
         Correspondences that propose poses, poses proposed, poses refined; a thorough search refines all.
-    evaluated : int
-        Proposals that the evidence is computed for, unless the search is thorough.
     thorough_proposals : int
         Poses that a thorough search proposes beside these.
     refined_margin, min_refined : float, int
@@ -48,6 +46,8 @@ class SearchParameters:
         The same from an initial pose of the caller's.
     same_pose, distinct_pose : float
         Poses that move no corner of the source farther apart are one proposal, and one result.
+    identical : float
+        Poses whose corners are closer than this are evaluated once.
     converged : float
         Refinement of one pose from several initial ones ends with corners closer than this.
     particles, steps, softening : int, int, pair of float
@@ -57,12 +57,11 @@ class SearchParameters:
     tolerance: float = 1.5
     max_correspondences: int = 1024
     max_proposals: int = 64
-    max_refined: int = 12
-    evaluated: int = 24
+    max_refined: int = 16
     thorough_proposals: int = 256
     refined_margin: float = 8.0
-    min_refined: int = 4
-    max_candidates: int = 8
+    min_refined: int = 8
+    max_candidates: int = 12
     refined_surfels: int = 1_000
     weak_support: int = 8
     wide_kernel: tuple[float, ...] = (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7)
@@ -70,6 +69,7 @@ class SearchParameters:
     initial_kernel: tuple[float, ...] = (3.0,) * 6 + (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.7)
     same_pose: float = 2.0
     distinct_pose: float = 4.0
+    identical: float = 0.15
     converged: float = 0.75
     particles: int = 256
     steps: int = 20
@@ -138,8 +138,7 @@ def search_poses(
         proposed += len(more)
         chosen = np.concatenate([proposals, best(more, SEARCH.max_proposals)])
     else:
-        # They are in the order of their support.
-        chosen = best(proposals[: SEARCH.evaluated], SEARCH.max_refined)
+        chosen = best(proposals, SEARCH.max_refined)
     refined = np.concatenate(
         [
             refine_poses(chosen, _subset(source, SEARCH.refined_surfels), target, kernel, dof, threads)
@@ -147,7 +146,7 @@ def search_poses(
         ]
     )
     # Many have converged to the same pose.
-    refined = refined[_distinct(refined, source, SEARCH.converged, len(refined))]
+    refined = refined[_distinct(refined, source, SEARCH.identical, len(refined))]
     return _ranked(evidence, refined, proposed, threads)
 
 
@@ -164,7 +163,9 @@ def _ranked(evidence: PairEvidence, poses: Floats, proposed: int, threads: int) 
     evaluation = evidence.evaluate(poses, threads)
     order = np.argsort(-evaluation.scores, kind="stable")
     kept = order[_distinct(poses[order], evidence.source.coarse, SEARCH.distinct_pose, SEARCH.max_candidates)]
-    return PoseCandidates(poses[kept], evaluation.select(kept), proposed)
+    evaluation = evidence.add_support(poses[kept], evaluation.select(kept))
+    best = np.argsort(-evaluation.scores, kind="stable")
+    return PoseCandidates(poses[kept][best], evaluation.select(best), proposed)
 
 
 def propose_poses(
@@ -195,7 +196,7 @@ def propose_poses(
     )
     if support.max(initial=0) < SEARCH.weak_support:
         more = coulomb_proposals(source, target, threads) if unconstrained else np.eye(4)[None]
-        poses = np.concatenate([more, poses])
+        poses = np.concatenate([poses, more])
     return poses
 
 
@@ -242,9 +243,14 @@ def cube_rotations() -> list[Floats]:
     return [rotation for rotation in signed if np.linalg.det(rotation) > 0]
 
 
+def distinct_poses(poses: Floats, source: Surfels) -> list[int]:
+    """Return which of several refined poses, in their order, differ from all before them."""
+    return _distinct(poses, source, SEARCH.converged, len(poses))
+
+
 def are_different(a: Floats, b: Floats, source: Surfels) -> bool:
     """Return whether two refined poses differ by more than refinement may."""
-    return len(_distinct(np.array([a, b]), source, SEARCH.converged, 2)) == 2
+    return len(distinct_poses(np.array([a, b]), source)) == 2
 
 
 def _distinct(poses: Floats, source: Surfels, distance: float, most: int) -> list[int]:

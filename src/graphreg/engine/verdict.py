@@ -39,8 +39,8 @@ class VerdictParameters:
         For the reason: inliers that are few; chosen.
     """
 
-    logit: tuple[float, ...] = (-6.5, 0.2, 6.1, 1.5, -21.0, 1.2, -1.2)
-    success: float = 0.85
+    logit: tuple[float, ...] = (-7.8, 1.07, 1.55, 1.75, -48.0, 0.7, -2.4)
+    success: float = 0.75
     most_if_degenerate: float = 0.4
     most_margin: float = 2.0
     unknown_margin: float = 1.0
