@@ -10,7 +10,7 @@ import pytest
 from graphreg.datasets import synthetic
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.surfels import Surfels, fit_surfels
-from graphreg.engine.unsigned_normals import box_corners, distinct_poses, refine_unsigned, unsigned_scores
+from graphreg.engine.unsigned_normals import refine_unsigned, unsigned_scores
 from graphreg.poses import pose, rotation_from_vector
 
 
@@ -47,10 +47,3 @@ def test_signs_do_not_matter(surfels: Surfels) -> None:
     assert np.allclose(refined, refine_unsigned(poses, surfels, surfels, kernel, 2.0))
     assert np.allclose(refined[0], np.eye(4), atol=0.05)
     assert refine_unsigned(np.empty((0, 4, 4)), mixed, surfels, kernel, 2.0).shape == (0, 4, 4)
-
-
-def test_of_equal_poses_the_first_is_kept(surfels: Surfels) -> None:
-    poses = np.concatenate([np.eye(4)[None], nearby(0.0, 0.1), nearby(0.0, 9.0), nearby(1.0, 0.0)])
-    corners = box_corners(surfels.points)
-    assert distinct_poses(poses, corners, 1.0, 9).tolist() == [0, 2, 3]
-    assert distinct_poses(poses, corners, 1.0, 2).tolist() == [0, 2]

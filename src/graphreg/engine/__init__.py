@@ -11,6 +11,7 @@ orientation    signs of normals, from an inferred viewpoint
 descriptors    distributions of graph signals around each coarse surfel; nearest neighbours among them
 pyramid        SurfelPyramid: coarse and fine surfels with descriptors
 evidence       what both clouds say for a pose and against it; the score that ranks poses
+pose_sets      which poses of a set are different
 hypotheses     poses supported by compatible correspondences, refined and ranked by the evidence
 refinement     fine refinement: symmetric point-to-plane on all points
 observability  covariance and degenerate directions

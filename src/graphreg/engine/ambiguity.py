@@ -12,8 +12,9 @@ import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation, in_fine_voxels
-from graphreg.engine.hypotheses import distinct_poses
+from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.observability import degenerate_steps
+from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.refinement import refine_finely
 from graphreg.engine.surfels import Surfels
 from graphreg.poses import inverse, transform
@@ -92,7 +93,8 @@ def compare_similar_poses(
     if unexplained[0] > unexplained[best] + evaluation.limit:
         order = np.concatenate([[best], np.delete(order, best)])
     # Fine refinement may lead several to the same pose.
-    order = order[distinct_poses(poses[order], evidence.source.coarse)]
+    corners = box_corners(evidence.source.coarse.points)
+    order = order[distinct_poses(poses[order], corners, SEARCH.converged, len(order))]
     return poses[order], evaluation.select(order)
 
 

@@ -14,6 +14,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats, extent
 from graphreg.engine.descriptors import Correspondences
 from graphreg.engine.evidence import PairEvidence, PoseEvaluation
+from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.surfels import Surfels
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose, transform
@@ -121,13 +122,14 @@ def search_poses(
     threads : int, default 1
     """
     source, target = evidence.source.coarse, evidence.target.coarse
+    corners = box_corners(source.points)
 
     def best(proposals: Floats, most: int) -> Floats:
         scores = evidence.evaluate(proposals, threads, proposed=True).scores
         ranked = np.argsort(-scores, kind="stable")
         promising = np.count_nonzero(scores >= scores.max() - SEARCH.refined_margin)
         ranked = ranked[: max(promising, SEARCH.min_refined)]
-        return proposals[ranked][_distinct(proposals[ranked], source, SEARCH.same_pose, most)]
+        return proposals[ranked][distinct_poses(proposals[ranked], corners, SEARCH.same_pose, most)]
 
     proposals = propose_poses(source, target, evidence.correspondences, dof, unconstrained, threads=threads)
     proposed = len(proposals)
@@ -146,7 +148,7 @@ def search_poses(
         ]
     )
     # Many have converged to the same pose.
-    refined = refined[_distinct(refined, source, SEARCH.identical, len(refined))]
+    refined = refined[distinct_poses(refined, corners, SEARCH.identical, len(refined))]
     return _ranked(evidence, refined, proposed, threads)
 
 
@@ -162,7 +164,8 @@ def refine_initial_pose(
 def _ranked(evidence: PairEvidence, poses: Floats, proposed: int, threads: int) -> PoseCandidates:
     evaluation = evidence.evaluate(poses, threads)
     order = np.argsort(-evaluation.scores, kind="stable")
-    kept = order[_distinct(poses[order], evidence.source.coarse, SEARCH.distinct_pose, SEARCH.max_candidates)]
+    corners = box_corners(evidence.source.coarse.points)
+    kept = order[distinct_poses(poses[order], corners, SEARCH.distinct_pose, SEARCH.max_candidates)]
     evaluation = evidence.add_support(poses[kept], evaluation.select(kept))
     best = np.argsort(-evaluation.scores, kind="stable")
     return PoseCandidates(poses[kept][best], evaluation.select(best), proposed)
@@ -243,33 +246,9 @@ def cube_rotations() -> list[Floats]:
     return [rotation for rotation in signed if np.linalg.det(rotation) > 0]
 
 
-def distinct_poses(poses: Floats, source: Surfels) -> list[int]:
-    """Return which of several refined poses, in their order, differ from all before them."""
-    return _distinct(poses, source, SEARCH.converged, len(poses))
-
-
 def are_different(a: Floats, b: Floats, source: Surfels) -> bool:
     """Return whether two refined poses differ by more than refinement may."""
-    return len(distinct_poses(np.array([a, b]), source)) == 2
-
-
-def _distinct(poses: Floats, source: Surfels, distance: float, most: int) -> list[int]:
-    """Of poses in their order, the first `most` that differ from all before them."""
-    corners = poses[:, :3, :3] @ _corners(source.points) + poses[:, :3, 3:]
-    kept: list[int] = []
-    for number, here in enumerate(corners):
-        offsets = here - corners[kept]
-        if np.all(np.einsum("nij,nij->nj", offsets, offsets).max(axis=1) > distance**2):
-            kept.append(number)
-        if len(kept) == most:
-            break
-    return kept
-
-
-def _corners(points: Floats) -> Floats:
-    """(3, 8): corners of a box around most of the points."""
-    low, high = np.quantile(points, (0.05, 0.95), axis=0)
-    return np.array([[(low, high)[bit >> axis & 1][axis] for bit in range(8)] for axis in range(3)])
+    return len(distinct_poses(np.array([a, b]), box_corners(source.points), SEARCH.converged, 2)) == 2
 
 
 def _subset(surfels: Surfels, count: int) -> Surfels:

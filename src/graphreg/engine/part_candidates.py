@@ -9,8 +9,8 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.part_search import Part, PartCandidates
+from graphreg.engine.pose_sets import box_corners
 from graphreg.engine.symmetry import Symmetry
-from graphreg.engine.unsigned_normals import box_corners
 from graphreg.poses import inverse, transform
 
 

@@ -21,6 +21,7 @@ from graphreg.clouds import Floats
 from graphreg.engine.descriptors import mutual_correspondences
 from graphreg.engine.evidence import EVIDENCE
 from graphreg.engine.hypotheses import SEARCH
+from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.scene_index import (
     DescribedSurfels,
@@ -31,7 +32,7 @@ from graphreg.engine.scene_index import (
     index_scene,
 )
 from graphreg.engine.surfels import Surfels
-from graphreg.engine.unsigned_normals import box_corners, distinct_poses, refine_unsigned, unsigned_scores
+from graphreg.engine.unsigned_normals import refine_unsigned, unsigned_scores
 from graphreg.engine.voxel_sizes import on_part_ladder, part_voxel_size
 from graphreg.poses import transform
 

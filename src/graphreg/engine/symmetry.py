@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.clouds import Floats, Mask
+from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.surfels import Surfels
-from graphreg.engine.unsigned_normals import box_corners, distinct_poses, refine_unsigned, unsigned_scores
+from graphreg.engine.unsigned_normals import refine_unsigned, unsigned_scores
 from graphreg.poses import pose, rotation_from_vector, transform
 
 
