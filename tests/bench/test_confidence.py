@@ -94,7 +94,8 @@ def test_fitted_constants_stand_beside_those_in_use() -> None:
                 "task": "match", "pair": f"synthetic_object{number % 10}_30", "kind": "object", "corruption": "noise",
                 "scene": f"object{number % 10}", "group": "pairs",
                 "initial pose": 0, "correct": correct, "success": correct, "confidence": 0.5, "degenerate": False,
-                "inliers": inliers, "score": 1.0, "runner-up score": rng.random(), "overlap": rng.random(),
+                "nearest_inliers": inliers, "tightness": rng.random(), "spread": 20 * rng.random(),
+                "floating": 0.1 * rng.random(), "margin": rng.uniform(-1, 2), "similarity": rng.random(),
                 "roughness": rng.uniform(0, 0.4), "NEES / 6": rng.chisquare(6) / 6 if correct else None,
             }
         )  # fmt: skip

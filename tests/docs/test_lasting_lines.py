@@ -48,7 +48,8 @@ EXPERIMENT_LINES = sorted(
     {
         line.replace(" --data FOLDER", "")
         for line in (*MEASURED, *lines_in_text(BENCH))
-        if not line.startswith((PAGE, f"{BENCH} NAME"))
+        # Some name pairs of that folder.
+        if not line.startswith((PAGE, f"{BENCH} NAME")) and not ("--pairs" in line and "--data FOLDER" in line)
     }
 )
 # Of one method, the first run of each entry of the tables.
