@@ -46,7 +46,7 @@ public:
         if (a == b) return;
         if (b < a) std::swap(a, b);
         parent_[b] = a;
-        flipped_[b] = a_flipped != b_flipped != opposite;
+        flipped_[b] = (a_flipped != b_flipped) != opposite;
     }
 
 private:
