@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from graphreg.engine.part_pipeline import LocatedPart, locate_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
-from graphreg.registration import require_seed
+from graphreg.registration import require_seed, result_fields
 from graphreg.result import Alternative, Result
 from graphreg.threads import thread_count
 
@@ -120,32 +120,19 @@ def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) ->
 def _location(
     found: LocatedPart, settings: EngineSettings, seed: int, dropped: tuple[int, int], timings: dict[str, float]
 ) -> Location:
-    verdict, outcome = found.verdict, found.outcome
-    observability = verdict.observability
     alternatives: tuple[Alternative, ...] = ()
     if found.runner_up is not None:
         alternatives = (Alternative(found.runner_up, found.scores[1] / max(found.scores[0], 1e-9)),)
     return Location(
-        transformation=outcome.transformation,
-        success=verdict.success,
-        confidence=verdict.confidence,
-        reason=verdict.reason,
-        overlap=verdict.evidence.overlap,
-        inlier_rmse=verdict.evidence.inlier_rmse,
-        covariance=observability.covariance if observability else None,
-        centre=observability.centre if observability else None,
-        degenerate_directions=observability.degenerate_directions if observability else (),
+        **result_fields(found.outcome, found.verdict, settings),
         hypotheses=found.hypotheses,
         alternatives=alternatives,
         runner_up=found.runner_up,
         scores=found.scores,
         timings=timings,
         method="graphreg",
-        settings={name: value for name, value in asdict(settings).items() if name != "weights"}
-        | {"voxel": outcome.voxel},
         seed=seed,
         dropped=dropped,
-        history=outcome.history,
         equivalent_poses=found.equivalent_poses,
         symmetry=found.symmetry,
     )

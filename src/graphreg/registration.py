@@ -17,7 +17,7 @@ from graphreg.engine.part_pipeline import index_for_part
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
-from graphreg.engine.verdict import judge_outcome
+from graphreg.engine.verdict import Verdict, judge_outcome
 from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Method, MethodSettings, Outcome
 from graphreg.method_options import (
@@ -243,30 +243,37 @@ def run_method(
         estimated = time.perf_counter()
         verdict = judge_outcome(outcome, workers)
         timings["judge"] = time.perf_counter() - estimated
-    observability = verdict.observability
     alternatives = _alternatives(estimate) if estimate else ()
     return Result(
-        transformation=outcome.transformation,
-        success=verdict.success,
-        confidence=verdict.confidence,
-        reason=verdict.reason,
-        overlap=verdict.evidence.overlap,
-        inlier_rmse=verdict.evidence.inlier_rmse,
-        covariance=observability.covariance if observability else None,
-        centre=observability.centre if observability else None,
-        degenerate_directions=observability.degenerate_directions if observability else (),
+        **result_fields(outcome, verdict, settings),
         hypotheses=estimate.hypotheses if estimate else 1,
         alternatives=alternatives,
         runner_up=alternatives[0].transformation if alternatives else None,
         scores=tuple(float(score) for score in estimate.evaluation.overlaps[:2]) if estimate else (),
         timings={**timings, "total": time.perf_counter() - began},
         method=method,
-        settings={name: value for name, value in asdict(settings).items() if name != "weights"}
-        | {"voxel": outcome.voxel},
         seed=seed,
         dropped=(clouds[0].dropped, clouds[1].dropped),
-        history=outcome.history,
     )
+
+
+def result_fields(outcome: Outcome, verdict: Verdict, settings: MethodSettings) -> dict[str, Any]:
+    """Return the fields of a `Result` that follow from an outcome, the verdict on it and the settings."""
+    observability = verdict.observability
+    chosen = {name: value for name, value in asdict(settings).items() if name != "weights"}
+    return {
+        "transformation": outcome.transformation,
+        "success": verdict.success,
+        "confidence": verdict.confidence,
+        "reason": verdict.reason,
+        "overlap": verdict.evidence.overlap,
+        "inlier_rmse": verdict.evidence.inlier_rmse,
+        "covariance": observability.covariance if observability else None,
+        "centre": observability.centre if observability else None,
+        "degenerate_directions": observability.degenerate_directions if observability else (),
+        "settings": {**chosen, "voxel": outcome.voxel},
+        "history": outcome.history,
+    }
 
 
 def prepare(

@@ -9,6 +9,7 @@ import graphreg
 from graphreg.datasets import ambiguous_scenes
 from graphreg.engine.ambiguity import AMBIGUITY, least_difference
 from graphreg.engine.evidence import EVIDENCE
+from graphreg.engine.hypotheses import SEARCH
 from graphreg.metrics import rmsd
 from graphreg.result import Result
 
@@ -29,7 +30,8 @@ def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str) -> None:
     assert not found.success
     assert found.reason.startswith("ambiguous: ")
     similar = [other for other in found.alternatives if other.score >= EVIDENCE.ambiguous_similarity]
-    assert found.reason.startswith(f"ambiguous: {len(similar) + 1} poses fit equally well")
+    assert f"{len(similar) + 1} poses fit equally well" in found.reason
+    assert ("at least" in found.reason) == (len(similar) + 1 == SEARCH.max_candidates)
     assert found.runner_up is found.alternatives[0].transformation
     # It is one of those that fit, all the same.
     errors = [rmsd(found.transformation, each, pair.source) for each in pair.equivalent]

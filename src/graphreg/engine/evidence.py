@@ -33,7 +33,7 @@ class EvidenceParameters:
     contact_distance : float
         Surfels of a refined pose are in contact if they are closer, in coarse voxels.
     proposal_distance, proposal_step : float, int
-        The same before refinement, with one of so many surfels.
+        The same before refinement, and the step between the surfels that are then counted.
     facing_cosine : float
         Normals in contact agree above this cosine, and oppose each other below its negative.
     usual_contacts : float
@@ -58,7 +58,7 @@ class EvidenceParameters:
         A pose at which this many more surfels float, as a share of contacts, is refuted by the other pose.
     weights : tuple of float
         Of log(1 + information), log(1 + inlier information), the logarithm of the overlap score and the share of
-        floating surfels in the score that ranks candidates. Fitted on scans that overlap by 8 to 95 %.
+        floating surfels in the score that ranks candidates; chosen by trials on objects, rooms and LiDAR scans.
     support_weights : tuple of float
         Of log(1 + nearest inliers), tightness and log(1 + spread), which are added for the last few candidates: a
         quarter of their weight in the verdict; chosen.

@@ -10,7 +10,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.ambiguity import details_determine
 from graphreg.engine.evidence import EVIDENCE, Evidence, PairEvidence, PoseEvaluation
-from graphreg.engine.hypotheses import are_different, search_poses
+from graphreg.engine.hypotheses import SEARCH, are_different, search_poses
 from graphreg.engine.observability import Observability, observability_of
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
@@ -25,8 +25,9 @@ class VerdictParameters:
     Attributes
     ----------
     logit : tuple of float
-        Logit of the probability that the pose is right: constant, then the factors of `verdict_features`. Fitted;
-        `graphreg bench confidence` prints the fit, and cross-validates it over objects and scenes.
+        Logit of the probability that the pose is right: constant, then the factors of `verdict_features`. Fitted on a
+        sample of the runs of `graphreg bench confidence`, which prints the fit to all of them beside it and
+        cross-validates it over objects and scenes; the constant is chosen, and lower than fitted.
     success : float
         Confidence from which on a registration is a success; chosen.
     most_if_degenerate : float
@@ -135,7 +136,9 @@ def judge(
     elif degenerate and probability >= VERDICT.most_if_degenerate:
         finding = f"not determined: unconstrained {', '.join(observability.degenerate_directions)}"
     elif equal > 1 and evidence.inliers >= VERDICT.few_inliers:
-        finding = f"ambiguous: {equal} poses fit equally well"
+        # No more poses than these are compared.
+        count = f"at least {equal}" if equal == SEARCH.max_candidates else f"{equal}"
+        finding = f"ambiguous: {count} poses fit equally well"
     else:
         finding = "not registered"
     reason = _sentence(finding, evidence)
