@@ -1,7 +1,7 @@
 """Evidence: what both clouds say for a pose and against it.
 
-information  surfels that the pose brings together have descriptors more alike than by chance; a wall, which is alike
-             every wall, says nothing
+information  surfels that the pose brings together have descriptors more similar than by chance; a wall, whose
+             descriptors match every wall, says nothing
 inliers      correspondences that the pose makes inliers, each weighted by how distinctive it is
 overlap      the share of the source's surfels that are close to the target's, with normals that agree
 floating     surfels of one cloud close in front of the other's surface, where that scan saw free space
