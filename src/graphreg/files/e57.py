@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import struct
 import uuid
 from typing import Any
 
@@ -12,13 +11,13 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud, Floats
 from graphreg.files.attribute_columns import cloud_from_points
+from graphreg.files.e57_xml import check_xml
 from graphreg.files.input_file import InputFile
 from graphreg.files.optional_libraries import import_library, reporting_damage
 from graphreg.files.output_file import OutputFile
 
-# Points that are read or written at a time, and bytes of a page of the file.
+# Points that are read or written at a time.
 E57_CHUNK_POINTS = 250_000
-E57_PAGE_BYTES = 1024
 # Names of the fields of a point.
 E57_CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
 E57_SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
@@ -31,19 +30,25 @@ def read(file: InputFile) -> Cloud:
     Points that the file marks as invalid are dropped and counted. Attributes are the fields that all scans have.
     """
     pye57 = import_library("pye57", "reading E57 files", "e57")
-    _check_header(file)
+    check_xml(file)
     with reporting_damage(file.path):
         e57 = pye57.E57(str(file.path))
     with e57:
         with reporting_damage(file.path):
             scans = [e57.get_header(i) for i in range(e57.scan_count)]
+            types = [_types(pye57.libe57, scan) for scan in scans]
             total = sum(scan.point_count for scan in scans)
+            size = sum(
+                scan.point_count * sum(dtype.itemsize for dtype in fields.values())
+                for scan, fields in zip(scans, types, strict=True)
+            )
         if total == 0:
             file.fail("has no points")
+        file.check_expansion(size, "points")
         scan_points, scan_columns = [], []
         done = 0
-        for scan in scans:
-            columns = _read_scan(file, pye57.libe57, e57.image_file, scan, done, total)
+        for scan, fields in zip(scans, types, strict=True):
+            columns = _read_scan(file, pye57.libe57, e57.image_file, scan, fields, done, total)
             with reporting_damage(file.path):
                 scan_points.append(_points_in_common_frame(file, scan, columns))
             scan_columns.append(columns)
@@ -58,25 +63,10 @@ def read(file: InputFile) -> Cloud:
     return cloud_from_points(file, np.concatenate(scan_points), attributes)
 
 
-def _check_header(file: InputFile) -> None:
-    start = file.read_at(0, min(48, file.size))
-    if start[:8] != b"ASTM-E57" or len(start) < 48:
-        file.fail("does not begin with an E57 header")
-    size, offset, length, page = struct.unpack_from("<4Q", start, 16)
-    if page != E57_PAGE_BYTES or size % E57_PAGE_BYTES:
-        file.fail("has a damaged E57 header")
-    if size != file.size:
-        file.fail(f"declares {size} bytes, but has {file.size}")
-    if offset > size or length > size - offset:
-        file.fail("declares an XML section beyond its end")
-
-
-def _read_scan(file: InputFile, libe57: Any, image: Any, scan: Any, done: int, total: int) -> dict[str, NDArray[Any]]:
-    with reporting_damage(file.path):
-        prototype = libe57.StructureNode(scan.points.prototype())
-        types = {name: dtype for name in scan.point_fields if (dtype := _dtype(libe57, prototype[name])) is not None}
-        count = scan.point_count
-    file.check_expansion(count * sum(dtype.itemsize for dtype in types.values()), "points")
+def _read_scan(
+    file: InputFile, libe57: Any, image: Any, scan: Any, types: dict[str, np.dtype[Any]], done: int, total: int
+) -> dict[str, NDArray[Any]]:
+    count = scan.point_count
     columns = {name: np.empty(count, dtype) for name, dtype in types.items()}
     capacity = min(E57_CHUNK_POINTS, max(count, 1))
     with reporting_damage(file.path):
@@ -99,6 +89,12 @@ def _read_scan(file: InputFile, libe57: Any, image: Any, scan: Any, done: int, t
     with reporting_damage(file.path):
         reader.close()
     return columns
+
+
+def _types(libe57: Any, scan: Any) -> dict[str, np.dtype[Any]]:
+    """The numeric fields of a scan."""
+    prototype = libe57.StructureNode(scan.points.prototype())
+    return {name: dtype for name in scan.point_fields if (dtype := _dtype(libe57, prototype[name])) is not None}
 
 
 def _dtype(libe57: Any, node: Any) -> np.dtype[Any] | None:

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
+from itertools import repeat
+from typing import NamedTuple
 
-from graphreg.files.input_file import InputFile
+from graphreg.files.input_file import EXPANSION_ALLOWANCE_BYTES, MAX_EXPANSION, InputFile
+from graphreg.files.optional_libraries import import_library, reporting_damage
 
 LASZIP_RECORD = (b"laszip encoded", 22204)
 VARIABLE_CHUNK_SIZE = 0xFFFFFFFF
-COMPRESSORS = {2: "pointwise and chunked", 3: "layered and chunked"}
-LAYERED = 3
-# Layers of each kind of item; a record of extra bytes (14) has one for each byte.
+POINTWISE, LAYERED = 2, 3
+# The versions of the items that each compressor is for. The decompressor itself goes by the version alone.
+VERSIONS = {POINTWISE: (1, 2), LAYERED: (3, 4)}
+# Bytes of each kind of item. Extra bytes are as many as the item says.
+ITEM_SIZES = {POINTWISE: {6: 20, 7: 8, 8: 6, 9: 29}, LAYERED: {10: 30, 11: 6, 12: 8, 13: 29}}
+EXTRA_BYTES = {POINTWISE: 0, LAYERED: 14}
+# Layers of each kind of item; extra bytes have one for each byte.
 LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}
-EXTRA_BYTES = 14
+# Memory that the decompressor takes for each extra byte of a point, measured.
+MODEL_BYTES = 10_000
+
+
+class Item(NamedTuple):
+    """A part of a point that is compressed by itself."""
+
+    kind: int
+    size: int
+    version: int
 
 
 def check(file: InputFile, header_size: int, records: int, data: int, width: int, count: int) -> None:
@@ -26,9 +43,18 @@ def check(file: InputFile, header_size: int, records: int, data: int, width: int
     data, width, count : int
         Offset of the points, bytes of each, and their number.
     """
-    compressor, chunk_size, items = _description(file, header_size, records, data)
-    if compressor not in COMPRESSORS or sum(size for _, size in items) != width or not chunk_size:
+    record = _description(file, header_size, records, data)
+    compressor, chunk_size, items = struct.unpack_from("<H10xI16xH", record)
+    parts = [Item(*struct.unpack_from("<3H", record, 34 + 6 * i)) for i in range(items)]
+    valid = compressor in VERSIONS and all(
+        part.version in VERSIONS[compressor]
+        and (part.kind == EXTRA_BYTES[compressor] or part.size == ITEM_SIZES[compressor].get(part.kind))
+        for part in parts
+    )
+    if not valid or sum(part.size for part in parts) != width or not chunk_size:
         file.fail("describes a compression that does not fit its points")
+    if width * MODEL_BYTES > MAX_EXPANSION * file.size + EXPANSION_ALLOWANCE_BYTES:
+        file.fail(f"declares points of {width} bytes, too many for a file of {file.size} bytes")
     table = struct.unpack("<q", file.read_at(data, 8))[0]
     if table == -1:  # written as a stream: the offset is known only at the end
         table = struct.unpack("<q", file.read_at(file.size - 8, 8))[0]
@@ -38,36 +64,49 @@ def check(file: InputFile, header_size: int, records: int, data: int, width: int
     if chunks > table - data:  # a chunk takes a byte at least
         file.fail(f"declares {chunks} chunks, too many for a file of {file.size} bytes")
     if compressor == LAYERED:
-        layers = sum(size if kind == EXTRA_BYTES else LAYERS.get(kind, 0) for kind, size in items)
-        _check_chunks(file, data + 8, table, layers, width, chunk_size, count)
+        layers = sum(LAYERS.get(part.kind, part.size) for part in parts)
+        sizes = repeat(chunk_size) if chunk_size != VARIABLE_CHUNK_SIZE else _chunk_sizes(file, table, record)
+        _check_chunks(file, data + 8, table, layers, width, sizes, count)
 
 
-def _description(file: InputFile, offset: int, records: int, data: int) -> tuple[int, int, list[tuple[int, int]]]:
-    """The compressor, the points in a chunk, and the kind and size of the items of a point."""
+def _description(file: InputFile, offset: int, records: int, data: int) -> bytes:
+    """The record that describes the compression: at offset 32 the number of items, six bytes for each of them after."""
     for _ in range(records):
         user, number, length = struct.unpack("<2x16sHH", file.read_at(offset, 22))
         if offset + 54 + length > data:
             break
         if (user.rstrip(b"\0"), number) == LASZIP_RECORD and length >= 34:
-            text = file.read_at(offset + 54, length)
-            compressor, chunk_size, count = struct.unpack_from("<H10xI16xH", text)
-            if length < 34 + 6 * count:
+            record = file.read_at(offset + 54, length)
+            if length < 34 + 6 * struct.unpack_from("<H", record, 32)[0]:
                 break
-            return compressor, chunk_size, [struct.unpack_from("<HH", text, 34 + 6 * i) for i in range(count)]
+            return record
         offset += 54 + length
     return file.fail("is compressed, but does not describe how")
 
 
-def _check_chunks(file: InputFile, offset: int, end: int, layers: int, width: int, chunk_size: int, count: int) -> None:
+def _chunk_sizes(file: InputFile, table: int, record: bytes) -> Iterable[int]:
+    """The number of points of each chunk, by which the decompressor goes where chunks have various sizes."""
+    lazrs = import_library("lazrs", "reading LAZ files", "las")
+    with reporting_damage(file.path), open(file.path, "rb") as source:
+        source.seek(table)
+        return [points for points, _ in lazrs.read_chunk_table_only(source, lazrs.LazVlr(record))]
+
+
+def _check_chunks(
+    file: InputFile, offset: int, end: int, layers: int, width: int, chunk_sizes: Iterable[int], count: int
+) -> None:
     """Each chunk: its first point, the number of its points, the size of each layer, the layers."""
     found = 0
-    while found < count:
+    for size in chunk_sizes:
+        if found >= count:
+            return
         start = width + 4 + 4 * layers
         if end - offset < start:
-            file.fail(f"declares {count} points but ends after {found}")
+            break
         points, *sizes = struct.unpack(f"<{1 + layers}I", file.read_at(offset + width, start - width))
-        expected = points if chunk_size == VARIABLE_CHUNK_SIZE else min(chunk_size, count - found)
-        if not points or points != expected or start + sum(sizes) > end - offset:
+        if not points or points != min(size, count - found) or start + sum(sizes) > end - offset:
             file.fail(f"has a damaged chunk after {found} of {count} points")
         found += points
         offset += start + sum(sizes)
+    if found < count:
+        file.fail(f"declares {count} points but ends after {found}")
