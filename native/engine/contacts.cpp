@@ -17,7 +17,8 @@ void add_contacts(const SurfelGrid& moving, const SurfelGrid& fixed, const Rigid
     for (std::size_t i = 0; i < moving.size(); i += step) {
         const auto surfel = static_cast<std::int32_t>(i);
         const std::array<double, 3> x = pose.transformed(moving.point(surfel));
-        const std::int32_t j = fixed.nearest(x);
+        // Where only some are counted, a surfel that is close will do.
+        const std::int32_t j = step == 1 ? fixed.nearest(x) : fixed.lookup(x);
         if (j < 0) continue;
         const double *y = fixed.point(j), *m = fixed.normal(j);
         const double squared = squared_distance(x, y);

@@ -21,7 +21,7 @@ struct Contacts {
 
 // Surfels are close within `max_distance`; normals agree above the cosine `min_cosine`, and oppose each other below its
 // negative. A surfel floats if it is farther from its nearest surfel, but not beside it. Every `step`-th surfel is
-// counted, `step` times. contacts: (count).
+// counted, `step` times; with a step, only approximately nearest surfels are looked up. contacts: (count).
 void count_contacts(const DescriptorRanks& ranks, const SurfelGrid& source, const SurfelGrid& target,
                     const RigidTransform* poses, std::size_t count, double max_distance, double min_cosine,
                     std::size_t step, int threads, Contacts* contacts);

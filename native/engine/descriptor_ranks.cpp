@@ -86,22 +86,17 @@ private:
     std::vector<std::uint8_t> rows_;
 };
 
-// -log of the share of distances below each bin, half of the bin's own among them.
-std::vector<float> rank_tables(const std::uint8_t* descriptors, std::size_t count, const std::uint8_t* others,
-                               std::size_t other_count, int threads) {
-    const Sample sample(others, other_count);
-    std::vector<float> minus_log(2 * sample.size() + 2);  // of the rank (half below + 1/2) / (size + 1)
-    for (std::size_t twice = 0; twice < minus_log.size(); ++twice)
-        minus_log[twice] = static_cast<float>(
-            -std::log((static_cast<double>(twice) + 1) / 2 / (static_cast<double>(sample.size()) + 1)));
-    std::vector<float> tables(count * bins);
+// Twice the number of sampled distances below each bin, half of the bin's own among them.
+std::vector<std::uint16_t> rank_tables(const std::uint8_t* descriptors, std::size_t count, const Sample& sample,
+                                       int threads) {
+    std::vector<std::uint16_t> tables(count * bins);
     parallel_for(count, 64, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             Counts counts = {};
             sample.count_distances(descriptors + i * descriptor_size, counts);
             std::int32_t below = 0;
             for (std::size_t b = 0; b < bins; ++b) {
-                tables[i * bins + b] = minus_log[static_cast<std::size_t>(2 * below + counts[b])];
+                tables[i * bins + b] = static_cast<std::uint16_t>(2 * below + counts[b]);
                 below += counts[b];
             }
         }
@@ -111,18 +106,32 @@ std::vector<float> rank_tables(const std::uint8_t* descriptors, std::size_t coun
 
 }  // namespace
 
+DescriptorRanks::Tables::Tables(const std::uint8_t* descriptors, std::size_t count, const std::uint8_t* others,
+                                std::size_t other_count, int threads) {
+    const Sample sample(others, other_count);
+    twice_below_ = rank_tables(descriptors, count, sample, threads);
+    minus_log_.resize(2 * sample.size() + 2);
+    for (std::size_t twice = 0; twice < minus_log_.size(); ++twice)
+        minus_log_[twice] = static_cast<float>(
+            -std::log((static_cast<double>(twice) + 1) / 2 / (static_cast<double>(sample.size()) + 1)));
+}
+
+float DescriptorRanks::Tables::minus_log(std::size_t descriptor, std::size_t bin) const {
+    return minus_log_[twice_below_[descriptor * bins + bin]];
+}
+
 DescriptorRanks::DescriptorRanks(const std::uint8_t* source, std::size_t source_count, const std::uint8_t* target,
                                  std::size_t target_count, int threads)
     : source_(source),
       target_(target),
       source_count_(source_count),
       target_count_(target_count),
-      of_source_(rank_tables(source, source_count, target, target_count, threads)),
-      of_target_(rank_tables(target, target_count, source, source_count, threads)) {}
+      of_source_(source, source_count, target, target_count, threads),
+      of_target_(target, target_count, source, source_count, threads) {}
 
 float DescriptorRanks::information(std::size_t i, std::size_t j) const {
     const std::size_t bin = bin_of(l1_distance(source_ + i * descriptor_size, target_ + j * descriptor_size));
-    return (of_source_[i * bins + bin] + of_target_[j * bins + bin]) / 2;
+    return (of_source_.minus_log(i, bin) + of_target_.minus_log(j, bin)) / 2;
 }
 
 }  // namespace graphreg

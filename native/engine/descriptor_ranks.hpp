@@ -23,9 +23,21 @@ public:
     float information(std::size_t i, std::size_t j) const;
 
 private:
+    // The ranks of distances between the descriptors of one cloud and a sample of the other's.
+    class Tables {
+    public:
+        Tables(const std::uint8_t* descriptors, std::size_t count, const std::uint8_t* others, std::size_t other_count,
+               int threads);
+        float minus_log(std::size_t descriptor, std::size_t bin) const;  // of the rank of a distance in the bin
+
+    private:
+        std::vector<std::uint16_t> twice_below_;  // of each descriptor and bin: see rank_tables()
+        std::vector<float> minus_log_;            // of these
+    };
+
     const std::uint8_t *source_, *target_;
     std::size_t source_count_, target_count_;
-    std::vector<float> of_source_, of_target_;  // -log rank of each distance bin
+    Tables of_source_, of_target_;
 };
 
 }  // namespace graphreg

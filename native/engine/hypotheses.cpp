@@ -1,6 +1,7 @@
 #include "engine/hypotheses.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -14,29 +15,52 @@ namespace {
 constexpr double cosine_tolerance = 0.35;
 constexpr double min_distance = 2;  // in units of the tolerance: nearer points determine the rotation badly
 
+// Points and normals of one cloud, one array a coordinate.
+struct CoordinateArrays {
+    CoordinateArrays(const double* points, const double* normals, std::size_t count) {
+        for (int axis = 0; axis < 3; ++axis) {
+            point[axis].resize(count), normal[axis].resize(count);
+            for (std::size_t i = 0; i < count; ++i)
+                point[axis][i] = points[3 * i + axis], normal[axis][i] = normals[3 * i + axis];
+        }
+    }
+
+    std::array<std::vector<double>, 3> point, normal;
+};
+
 // The edge between two correspondences in one of the clouds: its length, and dot products of it and the two normals.
 struct Edge {
     double squared, first, second, between;
 };
 
-GRAPHREG_INLINE Edge edge(const double* points, const double* normals, std::size_t i, std::size_t j) {
-    const double *p = points + 3 * i, *q = points + 3 * j, *n = normals + 3 * i, *m = normals + 3 * j;
-    const double dx = q[0] - p[0], dy = q[1] - p[1], dz = q[2] - p[2];
-    return {dx * dx + dy * dy + dz * dz, n[0] * dx + n[1] * dy + n[2] * dz, m[0] * dx + m[1] * dy + m[2] * dz,
-            n[0] * m[0] + n[1] * m[1] + n[2] * m[2]};
+GRAPHREG_INLINE Edge edge(const CoordinateArrays& cloud, std::size_t i, std::size_t j) {
+    const auto &p = cloud.point, &n = cloud.normal;
+    const double dx = p[0][j] - p[0][i], dy = p[1][j] - p[1][i], dz = p[2][j] - p[2][i];
+    return {dx * dx + dy * dy + dz * dz, n[0][i] * dx + n[1][i] * dy + n[2][i] * dz,
+            n[0][j] * dx + n[1][j] * dy + n[2][j] * dz, n[0][i] * n[0][j] + n[1][i] * n[1][j] + n[2][i] * n[2][j]};
 }
 
-bool compatible(const OrientedCorrespondences& pairs, std::size_t i, std::size_t j, double tolerance) {
-    const Edge a = edge(pairs.source, pairs.source_normals, i, j);
-    const Edge b = edge(pairs.target, pairs.target_normals, i, j);
-    // | |a| - |b| | <= tolerance, without square roots for most: a^2 - b^2 = (|a| - |b|)(|a| + |b|)
-    const double difference = a.squared - b.squared, both = a.squared + b.squared;
-    if (difference * difference > 2 * both * tolerance * tolerance) return false;
-    if (std::abs(a.between - b.between) > cosine_tolerance) return false;
+// Whether one rigid transform can align both edges; without branches, so that many are compared at once.
+GRAPHREG_INLINE bool compatible(const Edge& a, const Edge& b, double tolerance) {
     const double p = std::sqrt(a.squared), q = std::sqrt(b.squared);
-    if (std::abs(p - q) > tolerance || std::min(p, q) < min_distance * tolerance) return false;
-    return std::abs(a.first * q - b.first * p) <= cosine_tolerance * p * q &&
-           std::abs(a.second * q - b.second * p) <= cosine_tolerance * p * q;
+    return (std::abs(p - q) <= tolerance) & (std::min(p, q) >= min_distance * tolerance) &
+           (std::abs(a.between - b.between) <= cosine_tolerance) &
+           (std::abs(a.first * q - b.first * p) <= cosine_tolerance * p * q) &
+           (std::abs(a.second * q - b.second * p) <= cosine_tolerance * p * q);
+}
+
+// Which of the correspondences `begin` to `begin + 64` are compatible with i, one bit each.
+GRAPHREG_DISPATCHED
+std::uint64_t compatible_bits(const CoordinateArrays& source, const CoordinateArrays& target, std::size_t i,
+                              std::size_t begin, std::size_t count, double tolerance) {
+    std::array<std::uint64_t, 64> is_compatible = {};
+    const std::size_t size = std::min<std::size_t>(64, count - begin);
+#pragma omp simd
+    for (std::size_t k = 0; k < size; ++k)
+        is_compatible[k] = compatible(edge(source, i, begin + k), edge(target, i, begin + k), tolerance) ? 1 : 0;
+    std::uint64_t bits = 0;
+    for (std::size_t k = 0; k < size; ++k) bits |= is_compatible[k] << k;
+    return bits;
 }
 
 // The consistency graph: which correspondences are compatible, one bit each.
@@ -44,11 +68,12 @@ class CompatibilityGraph {
 public:
     CompatibilityGraph(const OrientedCorrespondences& pairs, double tolerance, int threads)
         : count_(pairs.count), words_((count_ + 63) / 64), bits_(count_ * words_) {
+        const CoordinateArrays source(pairs.source, pairs.source_normals, count_);
+        const CoordinateArrays target(pairs.target, pairs.target_normals, count_);
         parallel_for(count_, 32, threads, [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i)
-                for (std::size_t j = 0; j < count_; ++j)
-                    if (j != i && compatible(pairs, std::min(i, j), std::max(i, j), tolerance))
-                        bits_[i * words_ + j / 64] |= std::uint64_t{1} << (j % 64);
+                for (std::size_t word = 0; word < words_; ++word)
+                    bits_[i * words_ + word] = compatible_bits(source, target, i, 64 * word, count_, tolerance);
         });
     }
 

@@ -1,8 +1,10 @@
 #include "engine/orientation.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <vector>
 
 #include "common/dispatch.hpp"
@@ -22,6 +24,7 @@ constexpr struct {
 } spheres[] = {{0.4, 16}, {0.8, 32}, {1.3, 48}, {2.0, 48}, {4.0, 48}};
 constexpr double first_step = 0.3, step_ratio = 0.6;  // of the pattern search
 constexpr std::size_t rounds = 4, directions = 10;
+constexpr std::size_t edge_block = 512;  // edges between two looks at the sum
 constexpr std::size_t max_edges = 6000;  // more of them change the viewpoint little
 
 // Two neighbouring normals are consistent if `consistency` is positive once both have their signs: one is then similar
@@ -57,20 +60,40 @@ std::vector<Edge> edges_of(const double* points, const double* normals, const st
     return sampled;
 }
 
-// The total variation: the sum of inconsistencies when every normal points to the viewpoint.
-GRAPHREG_DISPATCHED
-double variation(const Position& viewpoint, const double* points, const double* normals, std::size_t count,
-                 const std::vector<Edge>& edges, std::vector<float>& signs) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const double *p = points + 3 * i, *n = normals + 3 * i;
-        const double towards =
-            n[0] * (viewpoint[0] - p[0]) + n[1] * (viewpoint[1] - p[1]) + n[2] * (viewpoint[2] - p[2]);
-        signs[i] = towards < 0 ? -1.0F : 1.0F;
+// The planes of surfels, n x = offset, one array a coordinate.
+struct Planes {
+    Planes(const double* points, const double* normals, std::size_t count) : offset(count) {
+        for (int axis = 0; axis < 3; ++axis) {
+            normal[axis].resize(count);
+            for (std::size_t i = 0; i < count; ++i) normal[axis][i] = normals[3 * i + axis];
+        }
+        for (std::size_t i = 0; i < count; ++i) offset[i] = dot(normals + 3 * i, points + 3 * i);
     }
+
+    std::array<std::vector<double>, 3> normal;
+    std::vector<double> offset;
+};
+
+// The total variation: the sum of inconsistencies when every normal points to the viewpoint; any larger number than
+// `enough` where it is larger than that.
+GRAPHREG_DISPATCHED
+double variation(const Position& viewpoint, const Planes& planes, const std::vector<Edge>& edges, double enough,
+                 std::vector<float>& signs) {
+    const double *nx = planes.normal[0].data(), *ny = planes.normal[1].data(), *nz = planes.normal[2].data();
+    const double x = viewpoint[0], y = viewpoint[1], z = viewpoint[2], *offset = planes.offset.data();
+    float* sign = signs.data();
+    const std::size_t count = signs.size();
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) sign[i] = nx[i] * x + ny[i] * y + nz[i] * z < offset[i] ? -1.0F : 1.0F;
     double sum = 0;
-    for (const Edge& edge : edges) {
-        const float consistency = signs[edge.i] * signs[edge.j] * edge.consistency;
-        sum += static_cast<double>(consistency < 0 ? -consistency : 0.0F);
+    for (std::size_t begin = 0; begin < edges.size() && sum <= enough; begin += edge_block) {
+        const std::size_t end = std::min(edges.size(), begin + edge_block);
+        double sums[4] = {};  // additions that do not wait for each other
+        for (std::size_t e = begin; e < end; ++e) {
+            const float consistency = sign[edges[e].i] * sign[edges[e].j] * edges[e].consistency;
+            sums[e % 4] += static_cast<double>(consistency < 0 ? -consistency : 0.0F);
+        }
+        sum += (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
     return sum;
 }
@@ -106,6 +129,7 @@ Position infer_viewpoint(const double* points, const double* normals, const std:
     std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(count / 2), distances.end());
     const double size = distances[count / 2];
     const std::vector<Edge> edges = edges_of(points, normals, neighbours, count, k);
+    const Planes planes(points, normals, count);
 
     std::vector<Position> candidates{centroid};
     for (const auto& sphere : spheres)
@@ -115,10 +139,13 @@ Position infer_viewpoint(const double* points, const double* normals, const std:
     std::vector<double> variations;
     const auto best_of = [&](const std::vector<Position>& positions) {
         variations.resize(positions.size());
+        std::atomic<double> least = std::numeric_limits<double>::infinity();  // an old value costs time, nothing else
         parallel_for(positions.size(), 16, threads, [&](std::size_t begin, std::size_t end) {
             std::vector<float> signs(count);
-            for (std::size_t c = begin; c < end; ++c)
-                variations[c] = variation(positions[c], points, normals, count, edges, signs);
+            for (std::size_t c = begin; c < end; ++c) {
+                variations[c] = variation(positions[c], planes, edges, least, signs);
+                if (variations[c] < least) least = variations[c];
+            }
         });
         return static_cast<std::size_t>(std::min_element(variations.begin(), variations.end()) - variations.begin());
     };

@@ -196,6 +196,23 @@ def hypotheses(
     `tolerance` and so do the angles between their normals.
     """
 
+def inlier_sums(
+    source: _Floats,
+    source_normals: _Floats,
+    target: _Floats,
+    target_normals: _Floats,
+    weights: _Floats,
+    poses: _Floats,
+    distances: _Floats,
+    min_cosine: float,
+    threads: int,
+) -> _Floats:
+    """Sums (P, D, 11) over the pairs, by row, that each pose makes inliers within the distances (D,), ascending.
+
+    Their number, their weights, their positions in the source, moved, (3) and the products xx, xy, yy, xz, yz, zz of
+    these (6). Inliers have normals with a cosine of at least `min_cosine` between them.
+    """
+
 class SurfelGrid:
     """Nearest-surfel grid: an approximately nearest surfel in constant time.
 

@@ -98,3 +98,28 @@ def test_normals_face_each_other_at_the_true_pose(evidence: PairEvidence, truth:
 def test_scores_do_not_depend_on_the_number_of_threads(evidence: PairEvidence, truth: Floats) -> None:
     poses = np.array([random_transform(seed, 1.0) @ truth for seed in range(9)])
     assert evidence.evaluate(poses, 1).scores.tobytes() == evidence.evaluate(poses, 3).scores.tobytes()
+
+
+def test_inlier_sums_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = x + rng.normal(scale=0.4, size=x.shape)
+    nx, ny = (n / np.linalg.norm(n, axis=1, keepdims=True) for n in rng.normal(size=(2, 300, 3)))
+    ny[::2] = nx[::2]
+    weights, distances = rng.uniform(size=300), np.array([0.3, 0.6, 1.2])
+    poses = np.array([np.eye(4), random_transform(1, 0.2), pose(np.eye(3), [0.1, 0, 0])])
+    sums = _core.inlier_sums(x, nx, y, ny, weights, poses, distances, 0.7, 2)
+    for T, of_pose in zip(poses, sums, strict=True):
+        moved = x @ T[:3, :3].T + T[:3, 3]
+        facing = np.einsum("ij,ij->i", nx @ T[:3, :3].T, ny) >= 0.7
+        for distance, (count, weight, *moments) in zip(distances, of_pose, strict=True):
+            near = facing & (np.linalg.norm(moved - y, axis=1) <= distance)
+            assert count == near.sum()
+            assert weight == pytest.approx(weights[near].sum())
+            second = (moved[near].T @ moved[near])[np.tril_indices(3)]
+            np.testing.assert_allclose(moments, [*moved[near].sum(axis=0), *second], atol=1e-9)
+    assert sums[0, 0, 0] > 0
+    with pytest.raises(ValueError, match="ascending"):
+        _core.inlier_sums(x, nx, y, ny, weights, poses, distances[::-1].copy(), 0.7, 1)
+    with pytest.raises(ValueError, match="one for each pair"):
+        _core.inlier_sums(x, nx, y, ny, weights[:5], poses, distances, 0.7, 1)

@@ -12,7 +12,7 @@ from tests.support import twins
 from tests.support.strategies import Floats, random_cloud, random_transform, seeds, small_pair
 
 import graphreg._core as _core
-from graphreg.engine.evidence import PairEvidence, inlier_correspondences
+from graphreg.engine.evidence import PairEvidence
 from graphreg.engine.hypotheses import coulomb_proposals, cube_rotations, search_poses
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import preprocess
@@ -289,18 +289,6 @@ def test_the_search_finds_the_pose_from_any_initial_pose(seed: int, thorough: bo
     assert len(found.poses) == len(found.evaluation.scores) <= found.proposed + 48
     assert ((found.evaluation.overlaps >= 0) & (found.evaluation.overlaps <= 1)).all()
     assert found.evaluation.similarities()[0] == 1
-
-
-def test_inlier_correspondences_are_close_and_have_agreeing_normals() -> None:
-    surfels = hilly()
-    all_of_it = np.arange(len(surfels)), np.arange(len(surfels), dtype=np.int32)
-    facing = surfels.normals.any(axis=1)
-    poses = np.array([np.eye(4), pose(np.eye(3), [2.1, 0, 0])])
-    here, away = inlier_correspondences(surfels, surfels, poses, all_of_it)
-    assert np.array_equal(here, facing)
-    assert not away.any()
-    reversed_ = replace(surfels, normals=-surfels.normals)
-    assert not inlier_correspondences(reversed_, surfels, poses, all_of_it).any()
 
 
 def test_the_rotations_of_a_cube() -> None:

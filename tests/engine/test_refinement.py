@@ -11,7 +11,7 @@ from graphreg.datasets import synthetic
 from graphreg.datasets.contamination import add_noise
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.pyramid import SurfelPyramid, build_pyramids, to_cloud_frames, to_pyramid_frames
-from graphreg.engine.refinement import refine_finely, refinement_voxel
+from graphreg.engine.refinement import FineRefinement, refinement_voxel
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 FREE = (True,) * 6
@@ -28,7 +28,7 @@ def small_transform(extent: float) -> Floats:
 def refined(source: SurfelPyramid, target: SurfelPyramid, initial: Floats, fixed_voxel: bool = False) -> Floats:
     """The refined transform between the clouds."""
     T = to_pyramid_frames(initial, source, target)
-    return to_cloud_frames(refine_finely(source, target, T, FREE, np.zeros(3), fixed_voxel), source, target)
+    return to_cloud_frames(FineRefinement(source, target, FREE, np.zeros(3), fixed_voxel)(T), source, target)
 
 
 @pytest.mark.parametrize("name", ["hare", "casting"])
@@ -72,7 +72,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     pair = synthetic.pair("hand", 30.0, points=4_000)
     source, target = pyramids(pair.source, pair.target)
     T = to_pyramid_frames(pair.T_target_source, source, target)
-    alone, *others = (refine_finely(source, target, T, FREE, np.zeros(3), False, threads) for threads in (1, 2, 3))
+    alone, *others = (FineRefinement(source, target, FREE, np.zeros(3))(T, threads) for threads in (1, 2, 3))
     for other in others:
         np.testing.assert_array_equal(other, alone)
 

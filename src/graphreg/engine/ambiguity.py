@@ -15,7 +15,7 @@ from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation, in_
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.observability import degenerate_steps
 from graphreg.engine.pose_sets import box_corners, distinct_poses
-from graphreg.engine.refinement import refine_finely
+from graphreg.engine.refinement import FineRefinement
 from graphreg.engine.surfels import Surfels
 from graphreg.poses import inverse, transform
 
@@ -55,8 +55,7 @@ def compare_similar_poses(
     evidence: PairEvidence,
     poses: Floats,
     evaluation: PoseEvaluation,
-    free: tuple[bool, ...],
-    pivot: Floats,
+    refine: FineRefinement,
     threads: int = 1,
 ) -> tuple[Floats, PoseEvaluation]:
     """Refine poses that fit as well as the first one, and put the one first that explains most of the details.
@@ -68,8 +67,8 @@ def compare_similar_poses(
         Best first; translations in coarse voxels.
     evaluation : PoseEvaluation
         Of the poses.
-    free, pivot : tuple of bool, (3,) ndarray
-        Degrees of freedom, as for `refine_finely`.
+    refine : FineRefinement
+        Of the two clouds.
     threads : int, default 1
 
     Returns
@@ -85,7 +84,7 @@ def compare_similar_poses(
     poses = poses.copy()
     unexplained = np.zeros(len(poses))
     for number in similar:
-        poses[number] = refine_finely(evidence.source, evidence.target, poses[number], free, pivot, False, threads)
+        poses[number] = refine.surfel_steps(poses[number], threads)
         unexplained[number] = surfels_off_the_surface(evidence, poses[number], threads)
     evaluation = replace(evaluation, unexplained=unexplained, limit=least_difference(unexplained[similar].min()))
     order = np.arange(len(poses))

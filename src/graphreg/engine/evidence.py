@@ -152,6 +152,8 @@ class PairEvidence:
         self._ranks = _core.DescriptorRanks(source.descriptors, target.descriptors, threads)
         i, j = (np.ascontiguousarray(indices, np.int32) for indices in self.correspondences)
         self.distinctiveness = np.maximum(self._ranks.information(i, j).astype(np.float64) - 1, 0)
+        self._mutual = _PairedSurfels.of(source.coarse, target.coarse, self.correspondences, self.distinctiveness)
+        self._nearest = _PairedSurfels.of(source.coarse, target.coarse, self.nearest)
 
     def distinctive_correspondences(self, most: int) -> Correspondences:
         """Return the most distinctive pairs of nearest neighbours in descriptor space, mutual or not."""
@@ -162,12 +164,14 @@ class PairEvidence:
 
     def evaluate(self, poses: Floats, threads: int = 1, proposed: bool = False) -> PoseEvaluation:
         """Return the score of poses (P, 4, 4), and what it is made of; `proposed`: they are not refined yet."""
+        poses = np.ascontiguousarray(poses)
         distance = EVIDENCE.proposal_distance if proposed else EVIDENCE.contact_distance
         contacts = self._contacts(poses, distance, threads, EVIDENCE.proposal_step if proposed else 1)
         overlaps = self.overlap_scores(poses, threads, distance / EVIDENCE.contact_distance)
+        inliers = self._mutual.inliers(poses, (EVIDENCE.inlier_distance,), EVIDENCE.inlier_cosine, threads)
         features = (
             np.log1p(np.maximum(contacts.information, 0)),
-            np.log1p(self.inliers(poses) @ self.distinctiveness),
+            np.log1p(inliers.weights[:, 0]),
             np.log(overlaps + EVIDENCE.least_overlap),
             contacts.floating,
         )
@@ -189,17 +193,18 @@ class PairEvidence:
         offset = (moved - y.fine.points[nearest])[overlapping]
         residual = np.einsum("ij,ij->i", offset, y.fine.normals[nearest[overlapping]])
         contacts = self._contacts(T[None], EVIDENCE.contact_distance, threads)
-        inliers, nearest_inliers = self.inliers(T[None])[0], self._nearest_inliers(T)
+        mutual = self._mutual.inliers(T[None], (EVIDENCE.inlier_distance,), EVIDENCE.inlier_cosine, threads)
+        nearest_inliers = self._nearest_inliers(T[None], threads)
         evidence = Evidence(
             overlap=overlap,
             inlier_rmse=float(np.sqrt((residual**2).mean())) * y.fine_voxel if overlap else float("nan"),
             correspondences=len(self.correspondences[0]),
-            inliers=int(np.count_nonzero(inliers)),
+            inliers=int(mutual.counts[0, 0]),
             information=float(contacts.information[0]),
-            inlier_information=float(self.distinctiveness[inliers].sum()),
-            nearest_inliers=nearest_inliers.inliers,
-            tightness=nearest_inliers.tightness,
-            spread=nearest_inliers.spread,
+            inlier_information=float(mutual.weights[0, 0]),
+            nearest_inliers=int(nearest_inliers.counts[0]),
+            tightness=float(nearest_inliers.tightness[0]),
+            spread=float(nearest_inliers.spread[0]),
             floating=float(contacts.floating[0]),
             margin=margin,
             similarity=similarity,
@@ -221,26 +226,19 @@ class PairEvidence:
         # Which side of its surfaces a scan saw is not known, only that it is the same everywhere.
         return _Contacts(information, np.minimum(in_front, behind) / usual)
 
-    def add_support(self, poses: Floats, evaluation: PoseEvaluation) -> PoseEvaluation:
+    def add_support(self, poses: Floats, evaluation: PoseEvaluation, threads: int = 1) -> PoseEvaluation:
         """Return the evaluation with scores that count nearest neighbours in descriptor space, mutual or not, too."""
-        found = [self._nearest_inliers(T) for T in poses]
-        features = [(np.log1p(each.inliers), each.tightness, np.log1p(each.spread)) for each in found]
-        return replace(evaluation, scores=evaluation.scores + np.array(features) @ np.array(EVIDENCE.support_weights))
+        found = self._nearest_inliers(poses, threads)
+        features = np.stack([np.log1p(found.counts), found.tightness, np.log1p(found.spread)], axis=1)
+        return replace(evaluation, scores=evaluation.scores + features @ np.array(EVIDENCE.support_weights))
 
-    def _nearest_inliers(self, T: Floats) -> _NearestInliers:
-        x, y, (i, j) = self.source.coarse, self.target.coarse, self.nearest
-        moved = transform(T, x.points[i])
-        distances = np.linalg.norm(moved - y.points[j], axis=1)
-        cosines = np.einsum("ij,ij->i", x.normals[i] @ T[:3, :3].T, y.normals[j])
-        distances = np.where(cosines >= EVIDENCE.facing_cosine, distances, np.inf)
-        very_close, close, not_far = (np.count_nonzero(distances <= limit) for limit in EVIDENCE.nearest_distances)
-        inliers = moved[distances <= EVIDENCE.nearest_distances[1]]
-        spread = float(np.linalg.eigvalsh(np.cov(inliers.T))[1]) if close > 3 else 0.0
-        return _NearestInliers(int(close), (very_close + 1) / (not_far + EVIDENCE.usual_far), max(spread, 0.0))
-
-    def inliers(self, poses: Floats) -> Mask:
-        """Return (P, C) which correspondences each pose makes inliers."""
-        return inlier_correspondences(self.source.coarse, self.target.coarse, poses, self.correspondences)
+    def _nearest_inliers(self, poses: Floats, threads: int) -> _NearestInliers:
+        found = self._nearest.inliers(poses, EVIDENCE.nearest_distances, EVIDENCE.facing_cosine, threads)
+        very_close, close, not_far = found.counts.T
+        spread = np.linalg.eigvalsh(found.covariances[:, 1])[:, 1]
+        return _NearestInliers(
+            close, (very_close + 1) / (not_far + EVIDENCE.usual_far), np.where(close > 3, np.maximum(spread, 0.0), 0.0)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,11 +291,11 @@ class PoseEvaluation:
         return np.where(refuted, 0.0, ratios)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _NearestInliers:
-    inliers: int
-    tightness: float
-    spread: float
+    counts: Floats
+    tightness: Floats
+    spread: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,14 +304,45 @@ class _Contacts:
     floating: Floats
 
 
-def inlier_correspondences(source: Surfels, target: Surfels, poses: Floats, correspondences: Correspondences) -> Mask:
-    """Return (P, C) which correspondences each pose makes inliers: surfels close, with normals that agree."""
-    i, j = correspondences
-    rotations = poses[:, :3, :3].transpose(0, 2, 1)
-    offsets = source.points[i] @ rotations + poses[:, None, :3, 3] - target.points[j]
-    cosines = np.einsum("pij,ij->pi", source.normals[i] @ rotations, target.normals[j])
-    near = np.einsum("pij,pij->pi", offsets, offsets) <= EVIDENCE.inlier_distance**2
-    return np.asarray(near & (cosines >= EVIDENCE.inlier_cosine))
+@dataclass(frozen=True, eq=False)
+class _Inliers:
+    """Inliers of each pose within each distance: number and weight (P, D), covariance of positions (P, D, 3, 3)."""
+
+    counts: Floats
+    weights: Floats
+    covariances: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _PairedSurfels:
+    """Surfels of both clouds, pair by pair."""
+
+    points: tuple[Floats, Floats]
+    normals: tuple[Floats, Floats]
+    weights: Floats
+
+    @staticmethod
+    def of(source: Surfels, target: Surfels, pairs: Correspondences, weights: Floats | None = None) -> _PairedSurfels:
+        i, j = pairs
+        return _PairedSurfels(
+            (source.points[i], target.points[j]),
+            (source.normals[i], target.normals[j]),
+            np.ones(len(i)) if weights is None else weights,
+        )
+
+    def inliers(self, poses: Floats, distances: tuple[float, ...], min_cosine: float, threads: int) -> _Inliers:
+        """Return which pairs each pose makes inliers: surfels closer than a distance, with normals that agree."""
+        (x, y), (nx, ny) = self.points, self.normals
+        sums = _core.inlier_sums(x, nx, y, ny, self.weights, poses, np.array(distances), min_cosine, threads)
+        counts, first = sums[..., 0], sums[..., 2:5]
+        second = sums[..., _SYMMETRIC]
+        divisor = np.maximum(counts, 1.0)[..., None, None]
+        products = first[..., :, None] * first[..., None, :] / divisor
+        return _Inliers(counts, sums[..., 1], (second - products) / np.maximum(divisor - 1, 1.0))
+
+
+# Columns of the products xx, xy, yy, xz, yz, zz as a symmetric matrix.
+_SYMMETRIC = np.array([[5, 6, 8], [6, 7, 9], [8, 9, 10]])
 
 
 def in_fine_voxels(T: Floats, target: SurfelPyramid) -> Floats:

@@ -166,7 +166,7 @@ def _ranked(evidence: PairEvidence, poses: Floats, proposed: int, threads: int) 
     order = np.argsort(-evaluation.scores, kind="stable")
     corners = box_corners(evidence.source.coarse.points)
     kept = order[distinct_poses(poses[order], corners, SEARCH.distinct_pose, SEARCH.max_candidates)]
-    evaluation = evidence.add_support(poses[kept], evaluation.select(kept))
+    evaluation = evidence.add_support(poses[kept], evaluation.select(kept), threads)
     best = np.argsort(-evaluation.scores, kind="stable")
     return PoseCandidates(poses[kept][best], evaluation.select(best), proposed)
 

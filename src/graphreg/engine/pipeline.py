@@ -24,7 +24,7 @@ from graphreg.engine.hypotheses import refine_initial_pose, search_poses
 from graphreg.engine.outcome import EngineOutcome, PoseEstimate
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, preprocess
 from graphreg.engine.pyramid import build_pyramids, to_cloud_frames, to_pyramid_frames
-from graphreg.engine.refinement import refine_finely
+from graphreg.engine.refinement import FineRefinement
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.verdict import VERDICT, Verdict, compare_with_others, judge
 from graphreg.errors import InputError
@@ -119,10 +119,11 @@ def _estimate(
     free = run.settings.free
     pivot = y.T_local_cloud[:3, 3] / y.coarse_voxel  # the origin of the target's frame
     dof = _core.DegreesOfFreedom(free, pivot)
+    refine = FineRefinement(x, y, free, pivot, run.settings.voxel is not None)
     if run.init is None:
         candidates = search_poses(evidence, dof, all(free), thorough, run.threads)
         poses, evaluation = compare_similar_poses(
-            evidence, candidates.poses, candidates.evaluation, free, pivot, run.threads
+            evidence, candidates.poses, candidates.evaluation, refine, run.threads
         )
         candidates = replace(candidates, poses=poses, evaluation=evaluation)
     else:
@@ -145,7 +146,7 @@ def _estimate(
 
     T = candidates.poses[0]
     if not report(T):
-        refined = refine_finely(x, y, T, free, pivot, run.settings.voxel is not None, run.threads)
+        refined = refine(T, run.threads)
         T = pose(nearest_rotation(refined[:3, :3]), refined[:3, 3])
         report(T)
     run.clock.lap("refine")

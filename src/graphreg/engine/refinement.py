@@ -15,6 +15,7 @@ from graphreg.clouds import Floats
 from graphreg.engine.preprocessing import map_pair
 from graphreg.engine.pyramid import SurfelPyramid
 from graphreg.engine.surfels import Surfels
+from graphreg.poses import pose
 
 
 @dataclass(frozen=True)
@@ -49,53 +50,69 @@ class RefinementParameters:
 REFINEMENT = RefinementParameters()
 
 
-def refine_finely(
-    source: SurfelPyramid,
-    target: SurfelPyramid,
-    T: Floats,
-    free: tuple[bool, ...],
-    pivot: Floats,
-    fixed_voxel: bool,
-    threads: int = 1,
-) -> Floats:
-    """Refine a pose that is nearly right as far as the points allow.
+class FineRefinement:
+    """Refine poses of two pyramids that are nearly right as far as the points allow.
 
     Parameters
     ----------
     source, target : SurfelPyramid
-    T : (4, 4) ndarray
-        Transform between the pyramids, translation in coarse voxels.
     free : tuple of six bool
         Degrees of freedom: rotations about x, y, z through `pivot`, translations along them.
     pivot : (3,) ndarray
         In coarse voxels.
-    fixed_voxel : bool
+    fixed_voxel : bool, default False
         Whether the caller has chosen the fine voxel size; else it grows with the noise.
-    threads : int, default 1
-
-    Returns
-    -------
-    (4, 4) ndarray
-        Translation in coarse voxels.
     """
-    voxel = target.fine_voxel if fixed_voxel else refinement_voxel(source, target)
 
-    def associate(pyramid: SurfelPyramid, workers: int) -> tuple[Surfels, _core.SurfelPoints]:
-        surfels = pyramid.surfels(voxel, workers)
-        return surfels, assign_to_surfels(surfels, pyramid.points / voxel, workers)
+    def __init__(
+        self,
+        source: SurfelPyramid,
+        target: SurfelPyramid,
+        free: tuple[bool, ...],
+        pivot: Floats,
+        fixed_voxel: bool = False,
+    ) -> None:
+        self._pyramids = source, target
+        self._voxel = target.fine_voxel if fixed_voxel else refinement_voxel(source, target)
+        self._scale = target.coarse_voxel / self._voxel
+        self._dof = _core.DegreesOfFreedom(free, pivot * self._scale)
+        self._associated: tuple[_PointsOnSurfels, _PointsOnSurfels] | None = None
 
-    (x, points_x), (y, points_y) = map_pair(associate, (source, target), threads)
-    scale = target.coarse_voxel / voxel
-    dof = _core.DegreesOfFreedom(free, pivot * scale)
-    close = T.copy()
-    close[:3, 3] *= scale
-    kernel = kernel_widths(x, y)
-    close = y.grid.refine(close[None], x.points, x.normals, x.importance, kernel, dof, threads)[0]
-    close = _core.refine_symmetric(
-        points_x, points_y, close, float(kernel[-1]), REFINEMENT.max_steps, REFINEMENT.convergence, dof, threads
-    )
-    close[:3, 3] /= scale
-    return close
+    def __call__(self, T: Floats, threads: int = 1) -> Floats:
+        """Return the refined transform between the pyramids, (4, 4), translation in coarse voxels as in `T`."""
+        x, y = self._points(threads)
+        close = self._scaled(self.surfel_steps(T, threads), self._scale)
+        width = float(kernel_widths(x.surfels, y.surfels)[-1])
+        steps, convergence = REFINEMENT.max_steps, REFINEMENT.convergence
+        close = _core.refine_symmetric(x.points, y.points, close, width, steps, convergence, self._dof, threads)
+        return self._scaled(close, 1 / self._scale)
+
+    def surfel_steps(self, T: Floats, threads: int = 1) -> Floats:
+        """Return the transform after the surfel-to-surfel steps alone: less exact, and faster."""
+        x, y = (points.surfels for points in self._points(threads))
+        close = self._scaled(T, self._scale)[None]
+        kernel = kernel_widths(x, y)
+        refined = y.grid.refine(close, x.points, x.normals, x.importance, kernel, self._dof, threads)[0]
+        return self._scaled(refined, 1 / self._scale)
+
+    @staticmethod
+    def _scaled(T: Floats, scale: float) -> Floats:
+        return pose(T[:3, :3], T[:3, 3] * scale)
+
+    def _points(self, threads: int) -> tuple[_PointsOnSurfels, _PointsOnSurfels]:
+        if self._associated is None:
+            self._associated = map_pair(self._associate, self._pyramids, threads)
+        return self._associated
+
+    def _associate(self, pyramid: SurfelPyramid, threads: int) -> _PointsOnSurfels:
+        surfels = pyramid.surfels(self._voxel, threads)
+        return _PointsOnSurfels(surfels, assign_to_surfels(surfels, pyramid.points / self._voxel, threads))
+
+
+@dataclass(frozen=True, eq=False)
+class _PointsOnSurfels:
+    surfels: Surfels
+    points: _core.SurfelPoints
 
 
 def kernel_widths(source: Surfels, target: Surfels) -> Floats:
