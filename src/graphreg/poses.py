@@ -71,7 +71,7 @@ def as_pose(value: Any, name: str = "init", tolerance: float = RIGID_TOLERANCE) 
     """
     try:
         matrix = np.array(as_array(value), dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as problem:
         raise InputError(f"{name}: expected a 4x4 matrix of numbers, got {type(value).__name__}") from problem
     if matrix.shape != (4, 4):
         raise InputError(f"{name}: expected a 4x4 matrix, got shape {matrix.shape}")
@@ -108,7 +108,7 @@ def as_poses(value: Any, name: str = "poses") -> Floats:
     """
     try:
         array = np.asarray(as_array(value), np.float64)
-    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as problem:
         raise InputError(f"{name}: expected 4x4 matrices of numbers, got {type(value).__name__}") from problem
     if array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
         raise InputError(f"{name}: expected shape (4, 4) or (N, 4, 4), got {array.shape}")

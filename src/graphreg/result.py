@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
+from graphreg.errors import InputError
+from graphreg.files.input_file import shown
 from graphreg.method_interface import Iteration
 
 
@@ -120,18 +122,73 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Return the result that `to_json` wrote."""
-        values = json.loads(text)
-        for name in ("transformation", "covariance", "centre", "runner_up"):
-            values[name] = None if values[name] is None else np.array(values[name])
-        for name in ("dropped", "degenerate_directions", "scores"):
-            values[name] = tuple(values[name])
-        if values["inlier_rmse"] is None:
-            values["inlier_rmse"] = float("nan")
-        values["alternatives"] = tuple(
-            Alternative(np.array(each["transformation"]), each["score"]) for each in values["alternatives"]
-        )
-        values["history"] = tuple(
-            Iteration(**{**step, "transformation": np.array(step["transformation"])}) for step in values["history"]
-        )
-        return cls(**values)
+        """Return the result that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Result
+
+        Raises
+        ------
+        InputError
+            Where the text is not what `to_json` writes.
+        """
+        try:
+            return cls(**_fields_from_json(json.loads(text)))
+        except (TypeError, ValueError, KeyError, RecursionError) as problem:
+            raise InputError(f"text: expected what to_json wrote, got {shown(text)} ({problem})") from problem
+
+
+# Types of the fields that are the same in JSON.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "success": (bool,),
+    "confidence": (int, float),
+    "reason": (str,),
+    "overlap": (int, float),
+    "inlier_rmse": (int, float, type(None)),
+    "degenerate_directions": (list,),
+    "hypotheses": (int,),
+    "timings": (dict,),
+    "method": (str,),
+    "settings": (dict,),
+    "seed": (int,),
+}
+
+
+def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
+    """Convert the fields of a result; ValueError, TypeError or KeyError where one is missing or wrong."""
+    for name, types in _TYPES.items():
+        if not isinstance(values[name], types):
+            raise ValueError(f"{name} is {shown(values[name])}")
+    if not all(isinstance(words, str) for words in values["degenerate_directions"]):
+        raise ValueError(f"degenerate_directions is {shown(values['degenerate_directions'])}")
+    optional = {"covariance": (6, 6), "centre": (3,), "runner_up": (4, 4)}
+    return {
+        **values,
+        **{name: None if values[name] is None else _numbers(values[name], shape) for name, shape in optional.items()},
+        "transformation": _numbers(values["transformation"], (4, 4)),
+        "inlier_rmse": float("nan") if values["inlier_rmse"] is None else values["inlier_rmse"],
+        "degenerate_directions": tuple(values["degenerate_directions"]),
+        "scores": tuple(_numbers(values["scores"], (len(values["scores"]),)).tolist()),
+        "timings": {stage: float(seconds) for stage, seconds in values["timings"].items()},
+        "dropped": tuple(_numbers(values["dropped"], (2,)).astype(int).tolist()),
+        "alternatives": tuple(
+            Alternative(_numbers(each["transformation"], (4, 4)), float(each["score"]))
+            for each in values["alternatives"]
+        ),
+        "history": tuple(
+            Iteration(**{**step, "transformation": _numbers(step["transformation"], (4, 4))})
+            for step in values["history"]
+        ),
+    }
+
+
+def _numbers(value: Any, shape: tuple[int, ...]) -> Floats:
+    array = np.array(value)
+    if array.dtype.kind not in "iuf" or array.shape != shape:
+        raise ValueError(f"{shown(value)} are no {shape} numbers")
+    return array.astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,11 +72,50 @@ def test_mappings_and_jobs_are_accepted(tmp_path: Path) -> None:
         ("jobs.jsonl", "[1]\n", "line 1: expected an object"),
         ("jobs.jsonl", '{"source": 3, "target": "b"}', "line 1: source: expected the name of a file, got 3"),
         ("jobs.txt", "", "expected a name that ends in .csv or .jsonl"),
+        ("jobs.jsonl", "[" * 100_000, "line 1: is no JSON"),
+        ("jobs.jsonl", '{"source": "a", "target": ' * 10_000, "line 1: is no JSON"),
+        (
+            "jobs.jsonl",
+            '{"source": "a\\u0000b", "target": "b"}',
+            "line 1: source: expected the name of a file, got '/.*",
+        ),
+        ("jobs.jsonl", '{"source": "\\ud800", "target": "b"}', "line 1: source: expected the name of a file"),
+        (
+            "jobs.jsonl",
+            '{"source": "a", "target": "b", "init": "\\ud800"}',
+            "line 1: init: expected the name of a file",
+        ),
+        ("jobs.jsonl", '{"source": "a", "target": "b", "id": "\\ud800"}', r"line 1: id: expected text, got '\\ud800'"),
+        ("jobs.jsonl", '{"source": "a", "target": "b", "method": []}', r"line 1: method: expected one of .*got \[\]"),
+        ("jobs.jsonl", '{"source": "a", "target": "b", "settings": [1]}', "line 1: settings: expected values by"),
+        ("jobs.jsonl", '{"source": "a", "target": "b", "voxel": NaN}', "line 1: settings: expected numbers"),
+        (
+            "jobs.jsonl",
+            f'{{"source": "a", "target": "b", "init": [{"9" * 400}{", 1" * 15}]}}',
+            "line 1: init: expected",
+        ),
+        ("jobs.jsonl", f'{{"source": "a", "target": "b", "init": ["x"{", 1" * 11}]}}', "line 1: init: expected"),
+        ("jobs.csv", "source,target,settings\na,b,x\n", "line 2: settings: expected values by"),
+        ("jobs.csv", 'source,target,voxel\na,b,"{[]: 1}x"\n' + "x" * 200_000, "is no table of jobs: field larger"),
     ],
 )
 def test_invalid_files_are_refused_with_the_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         read_jobs(write_text(tmp_path / name, text))
+
+
+@pytest.mark.parametrize("text", ["-" * 100_000 + "1", "(" * 5000, "[" * 90 + "1" + "]" * 90, "{[]: 1}", "1if 2else 3"])
+def test_cells_that_are_no_numbers_are_refused_as_settings(tmp_path: Path, text: str) -> None:
+    jobs = read_jobs(write_text(tmp_path / "jobs.csv", f"source,target,voxel\na,b,{text}\n"))
+    with pytest.raises(InputError, match="voxel: expected a positive number"):
+        check_settings(jobs)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "jobs.csv")
+    with pytest.raises(InputError, match="is not a regular file"):
+        read_jobs(tmp_path / "jobs.csv")
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
@@ -91,6 +131,9 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         ([], "jobs: expected at least one, got none"),
         ([{"source": "a"}], "jobs: number 0: target: missing"),
         ([("a", "b")], "jobs: number 0: expected a Job or a mapping"),
+        ([{"source": "a", "target": "b", 3: 4}], "jobs: number 0: settings: expected values by their names"),
+        ([{"source": "a", "target": "b", "init": 10**400}], "jobs: number 0: init: expected a 4x4 matrix"),
+        ("jobs\0.csv", "jobs: expected the name of a file"),
         ([{"source": "a", "target": "b", "odd": object()}], "jobs: number 0: settings: expected numbers"),
     ],
 )

@@ -8,13 +8,15 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphreg.batches.store import NOT_REGISTERED, REGISTERED, SET_ASIDE, Record, ResultStore
 from graphreg.errors import FileError
 
-REGISTERED_RECORD = Record("a", "", "a.ply", "b.ply", {"success": True, "reason": "registered: ..."}, None, 1, 0.5)
-FAILED_RECORD = replace(REGISTERED_RECORD, key="b", result={"success": False, "reason": "not registered: ..."})
+RESULT = {"success": True, "reason": "registered: ...", "confidence": 0.9, "transformation": np.eye(4).tolist()}
+REGISTERED_RECORD = Record("a", "", "a.ply", "b.ply", RESULT, None, 1, 0.5)
+FAILED_RECORD = replace(REGISTERED_RECORD, key="b", result=RESULT | {"success": False, "reason": "not registered: ..."})
 SET_ASIDE_RECORD = replace(REGISTERED_RECORD, key="c", result=None, problem="took longer than 1 s")
 RECORDS = [REGISTERED_RECORD, FAILED_RECORD, SET_ASIDE_RECORD]
 
@@ -52,8 +54,27 @@ def test_the_latest_record_of_a_key_counts(path: Path) -> None:
         assert store.offset("c") > store.offset("b")
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+WRONG = [None, True, 3, 10**400, "x", [], ["x"], {}, {"success": 1}]
+
+
+def changed_lines() -> Iterator[str]:
+    for name in asdict(REGISTERED_RECORD):
+        right = {"attempts": [3], "seconds": [3], "problem": WRONG}.get(name, ["x"])
+        yield from (json.dumps(asdict(REGISTERED_RECORD) | {name: wrong}) for wrong in WRONG if wrong not in right)
+        yield json.dumps({key: value for key, value in asdict(REGISTERED_RECORD).items() if key != name})
+    for name in RESULT:
+        right = {"success": [True], "reason": ["x"], "confidence": [3], "transformation": []}[name]
+        for wrong in WRONG:
+            if not any(wrong is each or wrong == each for each in right):
+                yield json.dumps(asdict(REGISTERED_RECORD) | {"result": RESULT | {name: wrong}})
+    yield json.dumps(asdict(SET_ASIDE_RECORD) | {"problem": None})
+
+
+@pytest.mark.parametrize(
+    "line", ['{"key": "a"}', "3", "null", "[" * 100_000, '{"key":' * 100_000, "\ud800", "{", *changed_lines()]
+)
+def test_other_files_are_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "other.jsonl"
-    path.write_text('{"key": "a"}\n')
+    path.write_bytes(line.encode(errors="surrogatepass") + b"\n")
     with pytest.raises(FileError, match="line 1 is no result of a batch; name another file"):
         ResultStore(path)

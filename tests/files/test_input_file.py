@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphreg.errors import FileError
+from graphreg.errors import FileError, InputError
+from graphreg.files import read, write
+from graphreg.files.folders import frame_files
+from graphreg.files.g2o import read_graph
 from graphreg.files.input_file import (
     EXPANSION_ALLOWANCE_BYTES,
     MAX_EXPANSION,
@@ -17,7 +22,9 @@ from graphreg.files.input_file import (
     looks_truncated,
     parse_integer,
     quote,
+    shown,
 )
+from graphreg.files.pose_files import read_poses, write_poses
 
 
 def save(tmp_path: Path, content: bytes) -> Path:
@@ -103,3 +110,23 @@ def test_excerpts_are_short_and_of_one_line(text: bytes) -> None:
     assert "\n" not in excerpt
     assert excerpt[0] in "'\""
     assert len(excerpt) <= 10 * 60 + 2
+
+
+@pytest.mark.parametrize("name", ["", "a\0b.ply", "\ud800.ply", 3, None, ["a.ply"], b"a\0.ply"])
+def test_names_that_no_file_can_have_are_refused(name: Any) -> None:
+    readers: tuple[Callable[[Any], Any], ...] = (read, read_poses, read_graph, frame_files)
+    for reader in readers:
+        with pytest.raises(InputError, match=r"^(path|folder): expected the name of a file, got "):
+            reader(name)
+    writers: tuple[Callable[[Any, Any], Any], ...] = (write, write_poses)
+    for writer in writers:
+        with pytest.raises(InputError, match="path: expected the name of a file, got "):
+            writer(name, np.eye(4))
+
+
+def test_values_of_any_depth_are_shown_in_short() -> None:
+    deep: list[Any] = []
+    for _ in range(10_000):
+        deep = [deep]
+    for value in (deep, "x" * 1000, 10**4000, {"\ud800": deep}, np.zeros((100, 100))):
+        assert len(shown(value).encode()) < 200

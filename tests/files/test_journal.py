@@ -76,12 +76,14 @@ def test_truncate_discards_what_exists(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_an_invalid_line_is_reported_and_the_file_is_not_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", [b"nonsense", b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b""])
+def test_an_invalid_line_is_reported_and_the_file_is_not_changed(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "journal"
-    path.write_bytes(b'"one"\nnonsense\n"three"\nhalf')
+    content = b'"one"\n' + line + b'\n"three"\nhalf'
+    path.write_bytes(content)
     with pytest.raises(FileError, match="journal: line 2 is no entry"):
         opened(path)
-    assert path.read_bytes() == b'"one"\nnonsense\n"three"\nhalf'
+    assert path.read_bytes() == content
 
 
 def test_what_is_no_json_is_refused_and_not_written(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import csv
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import numpy as np
 
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import FileError, InputError
+from graphreg.files.input_file import as_path, quote, require_file, shown
 from graphreg.files.journal import canonical_json
 from graphreg.files.pose_files import read_pose
 from graphreg.poses import as_pose
@@ -62,23 +65,28 @@ class Job:
     def __post_init__(self) -> None:
         for name in ("source", "target"):
             value = getattr(self, name)
-            if not isinstance(value, (str, os.PathLike)) or not str(value):
-                raise InputError(f"{name}: expected the name of a file, got {value!r}")
-            object.__setattr__(self, name, os.fspath(value))
+            as_path(value, name)
+            object.__setattr__(self, name, os.fsdecode(value))
         object.__setattr__(self, "id", "" if self.id is None else str(self.id))
-        if self.method not in METHODS:
-            raise InputError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
+        if self.id != self.id.encode(errors="ignore").decode():
+            raise InputError(f"id: expected text, got {shown(self.id)}")
+        if not isinstance(self.method, str) or self.method not in METHODS:
+            raise InputError(f"method: expected one of {', '.join(METHODS)}, got {shown(self.method)}")
         if self.init is not None:
-            matrix = read_pose(self.init) if isinstance(self.init, (str, os.PathLike)) else self.init
+            from_file = isinstance(self.init, (str, os.PathLike))
+            matrix = read_pose(as_path(self.init, "init")) if from_file else self.init
             as_pose(matrix)
             # As passed, not as `as_pose` rounds it: that may differ between machines, and must not change the identity.
             object.__setattr__(self, "init", np.asarray(matrix, np.float64).tolist())
         if self.seed is not None and not (isinstance(self.seed, int) and self.seed >= 0):
-            raise InputError(f"seed: expected a whole number from 0 on, got {self.seed!r}")
+            raise InputError(f"seed: expected a whole number from 0 on, got {shown(self.seed)}")
+        if not isinstance(self.settings, Mapping) or not all(isinstance(name, str) for name in self.settings):
+            raise InputError(f"settings: expected values by their names, got {shown(self.settings)}")
         try:
             canonical_json(self.settings)
-        except (TypeError, ValueError) as problem:
-            raise InputError(f"settings: expected numbers, words and lists of them, got {self.settings!r}") from problem
+        except (TypeError, ValueError, RecursionError) as problem:
+            expected = "expected numbers, words and lists of them"
+            raise InputError(f"settings: {expected}, got {shown(dict(self.settings))}") from problem
 
     @property
     def points(self) -> int:
@@ -137,9 +145,10 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     FileError
         Where the file or one of its jobs is not valid; the message has the number of the line.
     """
-    path = Path(path)
+    path = as_path(path, "jobs")
     if path.suffix.lower() not in (".csv", ".jsonl"):
         raise FileError(path, "expected a name that ends in .csv or .jsonl for a file of jobs")
+    require_file(path)
     rows = _csv_rows if path.suffix.lower() == ".csv" else _json_rows
     jobs = []
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -234,7 +243,10 @@ def as_job(job: Any) -> Job:
     names = {known.name for known in fields(Job)}
     if missing := {"source", "target"} - job.keys():
         raise InputError(f"{' and '.join(sorted(missing))}: missing")
-    settings = {**job.get("settings", {}), **{name: value for name, value in job.items() if name not in names}}
+    own = job.get("settings", {})
+    if not isinstance(own, Mapping):
+        raise InputError(f"settings: expected values by their names, got {shown(own)}")
+    settings = {**own, **{name: value for name, value in job.items() if name not in names}}
     return Job(**{**{name: value for name, value in job.items() if name in names}, "settings": settings})
 
 
@@ -259,10 +271,10 @@ def _json_rows(path: Path, file: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         if line.strip():
             try:
                 row = json.loads(line)
-            except ValueError as problem:
+            except (ValueError, RecursionError) as problem:
                 raise FileError(path, f"line {number}: is no JSON: {problem}") from problem
             if not isinstance(row, dict):
-                raise FileError(path, f"line {number}: expected an object with source and target, got {line.strip()}")
+                raise FileError(path, f"line {number}: expected an object with source and target, got {quote(line)}")
             yield number, {name: value for name, value in row.items() if value is not None}
 
 
@@ -270,11 +282,12 @@ def _parse(text: str) -> Any:
     """A Python literal, or a list of numbers separated by blanks; any other text as it is."""
     from ast import literal_eval
 
-    for form in (text, f"[{','.join(text.split())}]"):
-        try:
-            return literal_eval(form)
-        except (ValueError, SyntaxError):
-            continue
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about odd literals
+        for form in (text, f"[{','.join(text.split())}]"):
+            # The last two are raised for deep nesting.
+            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                return literal_eval(form)
     return text
 
 
@@ -283,8 +296,9 @@ def _with_absolute_files(folder: Path, row: dict[str, Any]) -> dict[str, Any]:
     files = {name: str(folder / row[name]) for name in ("source", "target", "init") if isinstance(row.get(name), str)}
     init = row.get("init")
     if isinstance(init, (list, tuple)) and len(init) in (12, 16):
-        rows = np.array(init, np.float64).reshape(-1, 4)
-        files["init"] = np.vstack([rows, [0, 0, 0, 1]])[:4].tolist()
+        with suppress(TypeError, ValueError, OverflowError):  # then the Job says what was expected
+            rows = np.array(init, np.float64).reshape(-1, 4)
+            files["init"] = np.vstack([rows, [0, 0, 0, 1]])[:4].tolist()
     return {**row, **files}
 
 

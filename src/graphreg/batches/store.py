@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,41 @@ class Record:
         return None if self.result is None else Result.from_json(json.dumps(self.result))
 
 
+def as_record(entry: Any) -> Record:
+    """Convert a line of a store to a record. Of a result, the fields are checked that reports read.
+
+    Parameters
+    ----------
+    entry : dict
+        What JSON gives for the line.
+
+    Returns
+    -------
+    Record
+
+    Raises
+    ------
+    TypeError, KeyError
+        Where something is missing or of another type.
+    """
+    record = Record(**entry)
+    texts: list[Any] = [record.key, record.id, record.source, record.target]
+    numbers: list[Any] = [record.attempts, record.seconds]
+    if record.result is None:
+        texts.append(record.problem)
+    else:
+        matrix = record.result["transformation"]
+        if not isinstance(record.result["success"], bool) or [len(row) for row in matrix] != [4] * 4:
+            raise TypeError("the result")
+        texts.append(record.result["reason"])
+        numbers += [record.result["confidence"], *(value for row in matrix for value in row)]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a name")
+    if not all(type(value) in (int, float) and abs(value) <= sys.float_info.max for value in numbers):
+        raise TypeError("a number")
+    return record
+
+
 class ResultStore:
     """Records by the key of their job, in a file. A later record of a key replaces an earlier one.
 
@@ -78,7 +114,7 @@ class ResultStore:
         self._offsets: dict[str, int] = {}
         self._states: dict[str, str] = {}
         problem = "is no result of a batch; name another file for the results"
-        self._journal = Journal(path, lambda entry, offset: self._index(Record(**entry), offset), problem)
+        self._journal = Journal(path, lambda entry, offset: self._index(as_record(entry), offset), problem)
 
     def state_of(self, key: str) -> str | None:
         """The state of a job; None where it has no record."""

@@ -39,7 +39,10 @@ class RunLog:
             if "setting" in entry:
                 valid = entry["setting"] == setting
             elif valid:
-                self._done[canonical_json(entry["job"])] = entry["rows"]
+                rows = entry["rows"]
+                if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                    raise TypeError("rows")
+                self._done[canonical_json(entry["job"])] = rows
 
         self._journal = Journal(path, take, "is no run of an experiment; --fresh starts anew", fresh)
         if not valid:

@@ -14,7 +14,7 @@ import numpy as np
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import FileError
 from graphreg.files.attribute_columns import omitted_attributes
-from graphreg.files.input_file import InputFile, Progress
+from graphreg.files.input_file import InputFile, Progress, as_path, require_file
 from graphreg.files.optional_libraries import import_library
 from graphreg.files.output_file import atomic_write, check_output_path
 
@@ -147,12 +147,9 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
     >>> cloud.attributes["intensity"]
     array([7., 9.])
     """
-    path = Path(path)
-    if path.is_dir():
-        raise FileError(path, "is a folder, not a file")
+    path = as_path(path)
+    require_file(path)  # a pipe has no size to check counts against
     _, reader, _ = _format(path)
-    if path.exists() and not path.is_file():
-        raise FileError(path, "is not a regular file")  # a pipe has no size to check counts against
     # Rows that are not finite are dropped and counted, so numpy need not warn of them.
     with InputFile(path, progress) as file, np.errstate(all="ignore"):
         if file.size == 0:
@@ -192,7 +189,7 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     ...     write(f"{folder}/scan.ply", cloud), write(f"{folder}/scan.xyz", cloud)
     ((), ('intensity',))
     """
-    path = Path(path)
+    path = as_path(path)
     _, _, writer = _format(path)
     check_writable(path)
     cloud = as_cloud(points)

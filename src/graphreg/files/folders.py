@@ -9,6 +9,7 @@ from pathlib import Path
 
 from graphreg.errors import FileError, InputError
 from graphreg.files import formats
+from graphreg.files.input_file import as_path
 
 
 def as_folder(folder: str | os.PathLike[str]) -> Path:
@@ -27,7 +28,7 @@ def as_folder(folder: str | os.PathLike[str]) -> Path:
     InputError
         Where it is no folder.
     """
-    path = Path(folder)
+    path = as_path(folder, "folder")
     if not path.is_dir():
         raise InputError(f"folder: {path} is no folder")
     return path

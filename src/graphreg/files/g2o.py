@@ -11,13 +11,12 @@ it for the whole.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.errors import FileError
-from graphreg.files.input_file import InputFile
+from graphreg.files.input_file import InputFile, as_path
 from graphreg.files.output_file import atomic_write
 from graphreg.files.pose_files import G2O_VERTEX, format_row, from_quaternions, read_poses, row_lines, to_quaternions
 from graphreg.poses import PoseGraph, adjoint
@@ -43,7 +42,7 @@ def read_graph(path: str | os.PathLike[str]) -> PoseGraph:
     FileError
         Where a line cannot be read; the message has its number.
     """
-    path = Path(path)
+    path = as_path(path)
     poses = read_poses(path, format="g2o")
     with InputFile(path) as file:
         vertices = file.read_table(-1, "f" * 8, "vertices", comments=True, prefix=G2O_VERTEX.lower())
@@ -79,7 +78,7 @@ def write_graph(path: str | os.PathLike[str], graph: PoseGraph) -> None:
     path : str or path-like
     graph : PoseGraph
     """
-    path = Path(path)
+    path = as_path(path)
     if path.suffix.lower() != ".g2o":
         raise FileError(path, "expected a name that ends in .g2o for a pose graph")
     from_g2o = _twists_from_g2o(graph.transforms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.errors import FileError
+from graphreg.errors import FileError, InputError
 
 Progress = Callable[[int, int], None]
 """Called as progress(done_bytes, total_bytes) every few megabytes; what it raises is passed on."""
@@ -311,6 +312,58 @@ class InputFile:
         before = (found[0] for line in reversed(lines) if (found := words(line)))
         if looks_truncated(end[0], list(islice(before, COMPARED_LINES))):
             self.fail(f"ends in the middle of a line, {quote(last)}; if that is complete, add a line break to it")
+
+
+def as_path(value: Any, name: str = "path") -> Path:
+    """Validate the name of a file, whether or not the file exists.
+
+    Parameters
+    ----------
+    value : str or path-like
+    name : str, default "path"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        Where it is no name that a file can have: of another type, empty, or with characters that the system refuses.
+    """
+    try:
+        text = os.fsdecode(value)
+        os.fsencode(text)
+    except (TypeError, UnicodeError) as problem:
+        raise InputError(f"{name}: expected the name of a file, got {shown(value)}") from problem
+    if not text or "\0" in text:
+        raise InputError(f"{name}: expected the name of a file, got {shown(value)}")
+    return Path(text)
+
+
+def require_file(path: Path) -> None:
+    """Refuse a folder, and a pipe or device, which may never end. A file that does not exist is for `open` to refuse.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    FileError
+    """
+    if path.is_dir():
+        raise FileError(path, "is a folder, not a file")
+    if path.exists() and not path.is_file():
+        raise FileError(path, "is not a regular file")
+
+
+def shown(value: Any) -> str:
+    """A value of any type and depth, short enough for an error message."""
+    form = reprlib.Repr()
+    form.maxstring = form.maxother = form.maxlong = 60
+    return form.repr(value)
 
 
 def quote(text: bytes | str) -> str:

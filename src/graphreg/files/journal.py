@@ -102,7 +102,7 @@ class Journal:
                     break
                 try:
                     on_entry(json.loads(line), end)
-                except (ValueError, KeyError, TypeError) as fault:
+                except (ValueError, KeyError, TypeError, RecursionError) as fault:
                     raise FileError(path, f"line {number} {problem}") from fault
                 end += len(line)
         return end

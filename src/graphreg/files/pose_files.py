@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphreg.clouds import Floats, as_array
 from graphreg.errors import FileError, InputError
-from graphreg.files.input_file import InputFile, quote
+from graphreg.files.input_file import InputFile, as_path, quote, require_file
 from graphreg.files.output_file import OutputFile, atomic_write
 from graphreg.poses import as_pose, as_poses
 
@@ -63,13 +63,10 @@ def read_poses(path: str | os.PathLike[str], *, format: str | None = None) -> Fl
             [0., 0., 1., 6.],
             [0., 0., 0., 1.]]])
     """
-    path = Path(path)
+    path = as_path(path)
     chosen = POSE_SUFFIXES.get(path.suffix.lower(), "") if format is None else _known_format(format)
-    if path.is_dir():
-        raise FileError(path, "is a folder, not a file")
-    if path.exists() and not path.is_file():
-        raise FileError(path, "is not a regular file")
-    with InputFile(path) as file:
+    require_file(path)
+    with InputFile(path) as file, np.errstate(all="ignore"):  # what is not finite is refused
         if chosen == "npy":
             return _read_array(file)
         if format is None and chosen != "g2o":
@@ -110,7 +107,7 @@ def write_poses(
     0.1 0.0 0.0 0.0 0.0 0.0 0.0 1.0
     <BLANKLINE>
     """
-    path = Path(path)
+    path = as_path(path)
     chosen = pose_format(path) if format is None else _known_format(format)
     matrices = as_poses(poses)
     stamps = _timestamps(times, len(matrices), chosen)
@@ -151,7 +148,7 @@ def pose_format(path: Path) -> str:
 
 
 def _known_format(format: str) -> str:
-    if format not in _WRITERS:
+    if not isinstance(format, str) or format not in _WRITERS:
         raise InputError(f"format: expected one of {', '.join(_WRITERS)}, got {format!r}")
     return format
 
