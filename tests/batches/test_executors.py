@@ -25,18 +25,70 @@ pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask i
 SCANS = 3
 
 
-def dask(workers: int) -> Any:
+@pytest.fixture(scope="module")
+def empty_cluster() -> Iterator[Any]:
+    """Without workers, which start slowly: what a test needs, it adds, and the next one finds it."""
     import distributed
 
-    return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
-    )
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with dask(2) as running:
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
+    ) as running:
         yield running
+
+
+def with_workers(cluster: Any, count: int) -> Any:
+    cluster.scale(count)
+    deadline = time.monotonic() + 60
+    while len(cluster.scheduler.workers) != count:
+        assert time.monotonic() < deadline, f"{len(cluster.scheduler.workers)} workers, not {count}"
+        time.sleep(0.02)
+    return cluster
+
+
+@pytest.fixture
+def cluster(empty_cluster: Any) -> Any:
+    return with_workers(empty_cluster, 2)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_is_waited_for_with_a_warning(
+    empty_cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.05)
+    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "POLL_INTERVAL", 0.05)
+    cluster = with_workers(empty_cluster, 0)
+    address = cluster.scheduler_address
+
+    def messages() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name.startswith("graphreg")]
+
+    def add_worker(now: Any) -> None:
+        if len(messages()) == 1 and not cluster.worker_spec:
+            cluster.scale(1)
+
+    found = graphreg.batch(jobs, tmp_path / "r.jsonl", dask=address, progress=add_worker)
+    assert [without_times(record) for record in found] == expected
+    assert messages() == [f"graphreg: no workers at {address}; waiting for some", f"graphreg: 1 worker at {address}"]
+
+
+@pytest.mark.slow
+def test_tasks_of_the_only_worker_are_done_by_the_next_one_when_it_is_killed(
+    empty_cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.5)
+    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "POLL_INTERVAL", 0.5)
+    cluster = with_workers(empty_cluster, 1)
+    killed: list[int] = []
+
+    def kill(now: Any) -> None:
+        if now.done == 2 and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address, progress=kill)
+    assert killed
+    assert [without_times(record) for record in found] == expected
 
 
 @pytest.mark.slow
@@ -126,67 +178,13 @@ def test_a_server_of_another_kind_is_reported(
 
 
 @pytest.mark.slow
-def test_a_cluster_without_workers_is_waited_for_with_a_warning(
-    jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.05)
-    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "POLL_INTERVAL", 0.05)
-
-    def messages() -> list[str]:
-        return [record.getMessage() for record in caplog.records if record.name.startswith("graphreg")]
-
-    with dask(0) as cluster:
-        address = cluster.scheduler_address
-
-        def add_worker(now: Any) -> None:
-            if len(messages()) == 1 and not cluster.worker_spec:
-                cluster.scale(1)
-
-        found = graphreg.batch(jobs, tmp_path / "r.jsonl", dask=address, progress=add_worker)
-    assert [without_times(record) for record in found] == expected
-    assert messages() == [f"graphreg: no workers at {address}; waiting for some", f"graphreg: 1 worker at {address}"]
-
-
-@pytest.mark.slow
-def test_a_worker_with_another_version_of_graphreg_or_none_is_reported(
-    jobs: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    import distributed
-
-    def other_version() -> None:
-        from graphreg import _version
-
-        _version.__version__ = "0.0.9"
-
-    def no_version() -> None:
-        import sys
-
-        sys.modules["graphreg"] = None  # type: ignore[assignment]
-
-    out = tmp_path / "results.jsonl"
-    with dask(1) as cluster:
-        for break_installation, problem in (
-            (other_version, "has graphreg 0.0.9, but the batch"),
-            (no_version, "graphreg"),
-        ):
-            with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-                client.run(break_installation)
-            with pytest.raises(ConnectionError, match=f"a worker of .* cannot be used: .*{problem}.* again"):
-                graphreg.batch(jobs, out, dask=cluster.scheduler_address)
-            assert len(cluster.scheduler.workers) == 1
-    assert graphreg.batch(jobs, out, workers=1).done == len(jobs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGSTOP"])
 def test_a_lost_scheduler_is_reported_and_no_result_is_lost(
-    jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signal_name: str
+    jobs: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed, or stopped so that it does not answer."""
+    """Stopped so that it does not answer, and killed."""
     monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.5)
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
-    address_file = tmp_path / "scheduler.json"
+    address_file, out = tmp_path / "scheduler.json", tmp_path / "results.jsonl"
     with subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--scheduler-file", str(address_file)], stderr=subprocess.DEVNULL
     ) as scheduler:
@@ -196,24 +194,26 @@ def test_a_lost_scheduler_is_reported_and_no_result_is_lost(
             address = json.loads(address_file.read_text())["address"]
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
             with subprocess.Popen([*worker, "--no-dashboard", "--no-nanny"], stderr=subprocess.DEVNULL) as one:
-                out = tmp_path / "results.jsonl"
-
-                def lose(now: Any) -> None:
-                    if now.done == 2 and scheduler.poll() is None:
-                        monkeypatch.setattr("graphreg.batches.executors.ANSWER_TIMEOUT", 2.0)
-                        scheduler.send_signal(getattr(signal, signal_name))
-
                 try:
-                    with pytest.raises(
-                        ConnectionError, match=f"the cluster at {address} is lost; start the same batch again"
-                    ):
-                        graphreg.batch(jobs, out, dask=address, progress=lose)
+                    for how, results in ((signal.SIGSTOP, 2), (signal.SIGKILL, 4)):
+
+                        def lose(now: Any, how: signal.Signals = how, results: int = results) -> None:
+                            if now.done == results and scheduler.poll() is None:
+                                monkeypatch.setattr("graphreg.batches.executors.ANSWER_TIMEOUT", 2.0)
+                                scheduler.send_signal(how)
+
+                        with pytest.raises(
+                            ConnectionError, match=f"the cluster at {address} is lost; start the same batch again"
+                        ):
+                            graphreg.batch(jobs, out, dask=address, progress=lose)
+                        assert len(keys_in(out)) >= results
+                        monkeypatch.setattr("graphreg.batches.executors.ANSWER_TIMEOUT", 30.0)
+                        scheduler.send_signal(signal.SIGCONT)
                 finally:
                     one.kill()
         finally:
             scheduler.kill()
-    assert len(keys_in(out)) >= 2
-    assert graphreg.batch(jobs, out, workers=1).before >= 2
+    assert graphreg.batch(jobs, out, workers=1).before >= 4
 
 
 def test_a_missing_extra_is_reported(
@@ -225,19 +225,34 @@ def test_a_missing_extra_is_reported(
 
 
 @pytest.mark.slow
-def test_tasks_of_the_only_worker_are_done_by_the_next_one_when_it_is_killed(
-    jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_with_another_version_of_graphreg_or_none_is_reported(
+    cluster: Any, jobs: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("graphreg.batches.executors.QUERY_INTERVAL", 0.5)
-    monkeypatch.setattr(sys.modules["graphreg.batches.batch_run"], "POLL_INTERVAL", 0.5)
-    killed: list[int] = []
-    with dask(1) as cluster:
+    import distributed
 
-        def kill(now: Any) -> None:
-            if now.done == 2 and not killed:
-                killed.append(next(iter(cluster.workers.values())).pid)
-                os.kill(killed[0], signal.SIGKILL)
+    def other_version() -> None:
+        from graphreg import _version
 
-        found = graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address, progress=kill)
-    assert killed
-    assert [without_times(record) for record in found] == expected
+        _version.__version__ = "0.0.9"
+
+    def no_version() -> None:
+        import sys
+
+        for name in [name for name in sys.modules if name.startswith("graphreg.")]:
+            del sys.modules[name]
+        sys.modules["graphreg"] = None  # type: ignore[assignment]
+
+    out = tmp_path / "results.jsonl"
+    try:
+        for break_installation, problem in (
+            (other_version, "has graphreg 0.0.9, but the batch"),
+            (no_version, "No module named 'graphreg"),
+        ):
+            with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+                client.run(break_installation)
+            with pytest.raises(ConnectionError, match=f"a worker of .* cannot be used: .*{problem}.* again"):
+                graphreg.batch(jobs, out, dask=cluster.scheduler_address)
+            assert len(cluster.scheduler.workers) == 2
+    finally:
+        with_workers(cluster, 0)
+    assert graphreg.batch(jobs, out, workers=1).done == len(jobs)
