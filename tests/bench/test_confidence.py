@@ -9,12 +9,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from tests.support.commands import invoke
 
 from graphreg.bench import confidence, confidence_runs, pairs
 from graphreg.bench.calibration import INFLATION_TERMS, features_of
 from graphreg.bench.results_files import read_rows
-from graphreg.cli import app
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("small")
 def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -> None:
     arguments = ["bench", "confidence", "--quick", "-o", str(tmp_path), "--pairs", "synthetic_hand_30"]
-    done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    done = invoke(arguments)
     assert done.exit_code == 0, done.output
     rows = read_rows(tmp_path / "confidence.rows.jsonl.gz")
     assert [row["task"] for row in rows] == [

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from tests.support.commands import invoke
 
 from graphreg.bench import engine, pairs
 from graphreg.bench.comparison_runs import ROTATION_ERROR, Run, left_out
 from graphreg.bench.corruption import CLEAN, CORRUPTIONS, Corruption
 from graphreg.bench.results_files import read_rows
-from graphreg.cli import app
 from graphreg.errors import InputError
 
 
@@ -58,7 +57,7 @@ def test_the_table_has_a_line_for_each_kind_and_one_for_all() -> None:
 def test_the_command_shows_the_table_and_writes_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1500)
     arguments = ["bench", "engine", "--quick", "-o", str(tmp_path), "--starts", "1", "--pairs", "synthetic_casting_30"]
-    done = CliRunner().invoke(app, [*arguments, "--budget", "99"], env={"GRAPHREG_DATA": ""})
+    done = invoke([*arguments, "--budget", "99"])
     assert done.exit_code == 0, done.output
     rows = read_rows(tmp_path / "engine.rows.jsonl.gz")
     assert [row["corruption"] for row in rows] == [corruption.name for corruption in (CLEAN, *CORRUPTIONS)]

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from tests.support.commands import invoke
 
 from graphreg.bench import EXPERIMENTS, GROUPS, cooling, odometry, pair_pictures, pairs, resampling
 from graphreg.bench.results_files import read_results
-from graphreg.cli import app
 from graphreg.provenance import fingerprint
 from graphreg.registration import methods
 
@@ -63,7 +62,7 @@ def test_all_methods_take_part_interleaved(name: str, quick: bool) -> None:
 def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
     chosen = ["--methods", "graphreg,graphreg-paper,icp"] if name in COMPARISONS else []
     arguments = ["bench", name, "--quick", "-o", str(tmp_path), "--budget", "0.2", *chosen]
-    done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    done = invoke(arguments)
     assert done.exit_code == 0, (done.output, done.exception)
     written = read_results(tmp_path / f"{name}.json")
     assert written.provenance.command.startswith(f"graphreg bench {name} --quick")
@@ -98,15 +97,15 @@ def test_a_second_run_resumes_the_first(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "measure", counted)
     monkeypatch.delattr(module, "pictures")
     arguments = ["bench", "accuracy", "--quick", "--methods", "icp,icp-kp", "-o", str(tmp_path), "--budget", "99"]
-    stopped = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    stopped = invoke(arguments)
     assert stopped.exit_code != 0
     assert "accuracy interrupted; the same command without --fresh resumes it" in stopped.output
     assert not (tmp_path / "accuracy.json").exists()
-    done = CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    done = invoke(arguments)
     assert done.exit_code == 0, done.output
     # Four jobs: two before the stop, the one that was stopped, and two after it.
     assert count["calls"] == 5
-    CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
+    invoke(arguments)
     assert count["calls"] == 5
-    CliRunner().invoke(app, [*arguments, "--fresh"], env={"GRAPHREG_DATA": ""})
+    invoke([*arguments, "--fresh"])
     assert count["calls"] == 9

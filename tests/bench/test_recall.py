@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.datasets.test_benchmark_pairs import information_of, write_log
-from typer.testing import CliRunner
+from tests.support.commands import invoke
 
 from graphreg.bench import pairs, recall
 from graphreg.bench.comparison_runs import ROTATION_ERROR
 from graphreg.bench.recall_protocols import PROTOCOLS, pairs_of, rmse_of
 from graphreg.bench.results_files import read_rows
-from graphreg.cli import app
 from graphreg.errors import FileError, InputError
 from graphreg.files import write
 from graphreg.poses import inverse, transform
@@ -93,9 +92,7 @@ def data_set(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_the_command_measures_a_folder_of_a_data_set(data_set: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    done = CliRunner().invoke(
-        app, ["bench", "recall", "--data", str(data_set), "--methods", "graphreg", "-o", str(out)]
-    )
+    done = invoke(["bench", "recall", "--data", str(data_set), "--methods", "graphreg", "-o", str(out)])
     assert done.exit_code == 0, (done.output, done.exception)
     (found,) = read_rows(out / "recall.rows.jsonl.gz")
     assert (found["protocol"], found["scene"], found["correct"]) == ("3DLoMatch", "den", True)

@@ -23,16 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.commands import CommandLine
+from tests.support.commands import CommandLine, invoke
 from tests.support.snippets import BENCH, GET, UNWANTED, VIEW, environment, lines_in_text, lines_of_shell
 from tests.support.strategies import small_scan
-from typer.testing import CliRunner
 
 import graphreg
 from graphreg.bench import EXPERIMENTS, runner
 from graphreg.bench.results_files import Results, write_results
 from graphreg.bench.run_log import RunLog
-from graphreg.cli import app
 from graphreg.datasets import stanford
 from graphreg.datasets.catalogue import DATASETS
 from graphreg.errors import MissingExtraError
@@ -228,7 +226,7 @@ def test_experiments_and_options_are_known_and_there_are_jobs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GRAPHREG_DATA", raising=False)
     monkeypatch.setattr(runner, "run_experiment", list_jobs)
-    done = CliRunner().invoke(app, shlex.split(line)[1:])
+    done = invoke(shlex.split(line)[1:])
     if isinstance(done.exception, MissingExtraError):
         pytest.skip(str(done.exception))
     assert done.exit_code == 0, (done.output, done.exception)

@@ -12,8 +12,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from typer.testing import CliRunner, Result
 
-from graphreg.cli import main
+from graphreg.cli import app, command, main
 
 # The command line as a program for `python -c`.
 PROGRAM = "from graphreg.cli import main; main()"
@@ -56,6 +57,12 @@ def run_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[st
     finally:
         os.chdir(before)
     return subprocess.CompletedProcess(command, status, *(_text(stream) for stream in (out, err)))
+
+
+def invoke(arguments: list[str]) -> Result:
+    """Run `graphreg` without real scans. Exceptions are in the result, which has both streams in one."""
+    with patch("typer.testing._get_command", lambda _: command()):
+        return CliRunner().invoke(app, arguments, env={"GRAPHREG_DATA": ""})
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextvars import copy_context
+from functools import cache
 from inspect import cleandoc
 from typing import Annotated, Any, NoReturn
 
@@ -89,13 +90,19 @@ def _options(
 ) -> None: ...
 
 
+@cache
+def command() -> Any:
+    """The command line as a command of Click, which Typer derives from the signatures: that takes a while."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line; errors of the user are one line on standard error, without a traceback."""
     from graphreg.errors import InputError, MissingExtraError
 
     try:
         # In a context of its own, so that --quiet and --verbose end with the call.
-        status = copy_context().run(app, prog_name="graphreg", standalone_mode=False)
+        status = copy_context().run(command(), prog_name="graphreg", standalone_mode=False)
     except _UsageError as problem:
         message = problem.format_message()
         # Without a command, the help has been shown already.
