@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,34 @@ def test_decompression_bombs_are_refused(tmp_path: Path, pack: object, monkeypat
     monkeypatch.setattr(archives, "EXPANSION_ALLOWANCE_BYTES", 1000)
     with pytest.raises(FileError, match="expands to more than 100 times its size"):
         unpacked(tmp_path, "toy.zip" if pack is zipped else "toy.tar.gz", pack({"zeros": bytes(1_000_000)}))
+
+
+@pytest.mark.parametrize("pack", [tar_gz, zipped])
+def test_too_many_files_are_refused(tmp_path: Path, pack: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "EXPANSION_ALLOWANCE_BYTES", 1000)
+    monkeypatch.setattr(archives, "MAX_EXPANSION", 5)
+    with pytest.raises(FileError, match="expands to more than 5 times its size"):
+        unpacked(tmp_path, "toy.zip" if pack is zipped else "toy.tar.gz", pack({f"{i}": b"" for i in range(1000)}))
+
+
+def test_a_header_of_any_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "EXPANSION_ALLOWANCE_BYTES", 1000)
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        member = tarfile.TarInfo("a")
+        member.pax_headers = {"comment": "x" * 10_000_000}
+        archive.addfile(member, io.BytesIO())
+    with pytest.raises(FileError, match="expands to more than 100 times its size"):
+        unpacked(tmp_path, "toy.tar.gz", stream.getvalue())
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_may_ask_for_any_memory_are_refused(tmp_path: Path, method: int) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("a.txt", b"one")
+    with pytest.raises(FileError, match="'a.txt' is compressed by an unusual method"):
+        unpacked(tmp_path, "toy.zip", stream.getvalue())
 
 
 @pytest.mark.parametrize("pack", [tar_gz, zipped])

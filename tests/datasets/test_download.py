@@ -85,9 +85,34 @@ def test_the_checksum_of_the_first_download_is_verified_if_none_is_published(tmp
 
 def test_a_stated_length_that_is_too_small_is_a_damaged_archive(tmp_path: Path) -> None:
     content = toy_archive(tmp_path)
-    with serving(FakeServer(content, length=len(content) - 20)) as server, pytest.raises(FileError, match="is damaged"):
+    size = len(content)
+    with (
+        serving(FakeServer(content, length=size - 20)) as server,
+        pytest.raises(FileError, match=f"has {size - 20} bytes, but should have {size}"),
+    ):
         download_dataset(toy(server), tmp_path)
     assert not (tmp_path / "toy").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"toy/a.ply": b"<html>"}, r"a\.ply: does not begin with the line 'ply'"),
+        ({"toy/a.txt": b"text"}, "the archives contain no such files"),
+    ],
+)
+def test_contents_that_are_no_scans_are_refused(tmp_path: Path, files: dict[str, bytes], message: str) -> None:
+    with serving(FakeServer(tar_gz(files))) as server, pytest.raises(FileError, match=message):
+        download_dataset(toy(server), tmp_path)
+    assert not (tmp_path / "toy").exists()
+
+
+def test_an_archive_larger_than_the_catalogue_says_is_not_downloaded(tmp_path: Path) -> None:
+    with serving(FakeServer(bytes(100_000))) as server:
+        dataset = replace(toy(server), archives=(Archive(server.url, 1000),))
+        with pytest.raises(FileError, match="the server sends more than 1100 bytes"):
+            download_dataset(dataset, tmp_path)
+    assert names(tmp_path) == []
 
 
 def test_an_archive_with_a_path_outside_its_folder_leaves_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from graphreg.clouds import as_cloud
 from graphreg.errors import FileError, InputError
+from graphreg.files import read_cloud, write
 from graphreg.files.attribute_columns import (
     attribute_columns,
     cloud_from_columns,
@@ -88,3 +89,14 @@ def test_numeric_attributes_are_stored_in_little_endian_types() -> None:
 def test_names_that_are_taken_are_refused(names: list[str]) -> None:
     with pytest.raises(InputError, match="that name is taken"):
         attribute_columns(as_cloud(POINTS, attributes={name: np.zeros(4) for name in names}))
+
+
+@pytest.mark.parametrize("suffix", [".ply", ".pcd", ".csv", ".las", ".npz"])
+def test_names_of_any_characters_are_written(tmp_path: Path, suffix: str) -> None:
+    names = ["=1+1", "@a", "\ud800x", "a\0b", "c\nd", "é"]
+    pytest.importorskip("laspy")
+    cloud = as_cloud(POINTS, attributes={name: np.arange(4) for name in names})
+    assert write(tmp_path / f"a{suffix}", cloud) == ()
+    assert len(read_cloud(tmp_path / f"a{suffix}").attributes) >= len(names)
+    if suffix == ".csv":
+        assert (tmp_path / "a.csv").read_text().startswith("x,y,z,_=1+1,_@a,_x,a_b,c_d,é\n")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphreg.batches.batch_run import Batch
@@ -16,6 +19,7 @@ from graphreg.reports.batch_page import MAX_ROWS, summary_html, write_summary_cs
 
 def record(number: int, state: str) -> Record:
     result: dict[str, Any] = {"success": state == "registered", "reason": f"{state}: <because>", "confidence": 0.5}
+    result["transformation"] = np.eye(4).tolist()
     problem = "its worker was killed by SIGSEGV" if state == "set aside" else None
     name = f"a{number}&.ply"
     return Record(f"{state}{number}", "", name, "b.ply", None if problem else result, problem, 1, 0.1 * number)
@@ -58,3 +62,33 @@ def test_batches_of_one_state_have_a_page(tmp_path: Path, counts: tuple[int, int
 def test_the_csv_file_has_a_line_for_each_job(tmp_path: Path, mixed: Batch) -> None:
     write_summary_csv(tmp_path / "table.csv", mixed)
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + mixed.jobs
+
+
+NAMES = {
+    "=1+1": "'=1+1",
+    "+1": "'+1",
+    "-1": "'-1",
+    "@sum": "'@sum",
+    " =1": "' =1",
+    "\t=1": "\\t=1",
+    "\r=1": "\\r=1",
+    "a\n=1": "a\\n=1",
+    "a=1": "a=1",
+    "\udcff.ply": "\\udcff.ply",
+    'x","y é': 'x","y é',
+}
+
+
+def test_names_are_no_formulas(tmp_path: Path) -> None:
+    """Nothing that a spreadsheet would compute begins a cell, whatever jobs and files are called."""
+    records = [replace(record(number, "set aside"), id=name, source=name) for number, name in enumerate(NAMES)]
+    with closing(ResultStore(tmp_path / "results.jsonl")) as store:
+        for job in records:
+            store.add(job)
+        offsets = tuple(store.offset(job.key) for job in records)
+    batch = Batch(tmp_path / "results.jsonl", len(NAMES), 0, 0, len(NAMES), 0, 3, 12.0, offsets)
+    write_summary_csv(tmp_path / "table.csv", batch)
+    with (tmp_path / "table.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == [row["source"] for row in rows] == list(NAMES.values())
+    write_summary_page(tmp_path / "page.html", batch, "jobs")

@@ -15,7 +15,7 @@ class Archive:
     ----------
     url : str
     size : int
-        In bytes, as recorded by other projects; for display, since the length that the server states is what counts.
+        In bytes, as recorded by other projects. It bounds what is downloaded.
     checksum : str, optional
         Such as "sha256:..." or "md5:..."; None if no published one is known.
     """

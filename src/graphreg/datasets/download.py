@@ -15,8 +15,12 @@ from graphreg.datasets.archives import unpack
 from graphreg.datasets.catalogue import Archive, Dataset
 from graphreg.datasets.http_download import fetch
 from graphreg.errors import FileError, InputError
+from graphreg.files import read_cloud
 from graphreg.files.input_file import CHUNK_BYTES, Progress
 from graphreg.files.output_file import atomic_write
+
+# Chosen: an archive may be this many times as large as the catalogue says, in case its owners have added to it.
+MAX_GROWTH = 1.1
 
 ProgressOfFile = Callable[[str], AbstractContextManager[Progress]]
 
@@ -54,7 +58,7 @@ def download_dataset(
 
     Archives are kept in a folder beside it until then, so that another call resumes with them. The SHA-256 of each
     archive is written beside it too (as `sha256sum` does), and verified in later downloads of archives that have no
-    published checksum.
+    published checksum. Of those the size must be that of the catalogue, and every scan must be readable.
 
     Parameters
     ----------
@@ -95,6 +99,10 @@ def download_dataset(
         unpacked.mkdir()
         pairs = zip(dataset.archives, paths, strict=True)
         downloads = [_verify_and_unpack(archive, path, unpacked, record) for archive, path in pairs]
+        if not any(unpacked.glob(dataset.pattern.partition("/")[2])):
+            for path in paths:
+                path.unlink()
+            raise FileError(work, f"expected {dataset.layout}, but the archives contain no such files")
         with atomic_write(record) as output:
             lines = [f"{done.sha256}  {path.name}\n" for done, path in zip(downloads, paths, strict=True)]
             output.file.write("".join(lines).encode())
@@ -112,7 +120,7 @@ def _fetch(archive: Archive, work: Path, progress: ProgressOfFile) -> Path:
     path = work / archive.name
     if not path.exists():
         with progress(archive.name) as show:
-            fetch(archive.url, path, show)
+            fetch(archive.url, path, show, int(MAX_GROWTH * archive.size))
     return path
 
 
@@ -120,6 +128,9 @@ def _verify_and_unpack(archive: Archive, path: Path, into: Path, record: Path) -
     try:
         download = _verify(archive, path, _read_record(record).get(archive.name), record)
         unpack(path, into)
+        if archive.checksum is None:
+            for scan in sorted(into.rglob("*.ply")):
+                read_cloud(scan)
     except FileError:
         path.unlink()
         raise
@@ -133,6 +144,9 @@ def _verify(archive: Archive, path: Path, earlier: str | None, record: Path) -> 
         found = checksum(path, kind)
         if found != expected:
             raise FileError(path, f"has the {kind} {found}, but should have {expected}; it was deleted, try again")
+    elif path.stat().st_size != archive.size:
+        size = path.stat().st_size
+        raise FileError(path, f"has {size} bytes, but should have {archive.size}; it was deleted, try again")
     elif earlier is not None and sha256 != earlier:
         raise FileError(
             path,

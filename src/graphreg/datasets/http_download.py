@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from graphreg.errors import FileError
 from graphreg.files.input_file import CHUNK_BYTES, Progress
 
 # Seconds without a byte after which a connection counts as broken.
@@ -19,7 +20,7 @@ TIMEOUT_SECONDS = 60.0
 MAX_CONNECTIONS = 20
 
 
-def fetch(url: str, path: Path, progress: Progress) -> None:
+def fetch(url: str, path: Path, progress: Progress, max_bytes: int) -> None:
     """Download a file; it appears under its name only when it has the length that the server stated.
 
     After a broken connection the received bytes remain in a file that ends in .part, and the next connection resumes
@@ -31,16 +32,20 @@ def fetch(url: str, path: Path, progress: Progress) -> None:
     path : Path
     progress : callable
         Called with the number of bytes received, and the total.
+    max_bytes : int
+        The largest file that is accepted.
 
     Raises
     ------
     ConnectionError
         If a connection adds nothing to the file.
+    FileError
+        If the server states or sends more than `max_bytes`. Nothing of it is kept.
     """
     part = path.with_name(path.name + ".part")
     for _ in range(MAX_CONNECTIONS):
         before = _size(part)
-        problem = _connect(url, part, progress)
+        problem = _connect(url, part, progress, max_bytes)
         if problem is None:
             os.replace(part, path)
             return
@@ -54,7 +59,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _connect(url: str, part: Path, progress: Progress) -> str | None:
+def _connect(url: str, part: Path, progress: Progress, max_bytes: int) -> str | None:
     """Open one connection and append to `part`, or delete `part` if it does not match the file on the server.
 
     Returns None if the file is complete, else the problem.
@@ -69,7 +74,7 @@ def _connect(url: str, part: Path, progress: Progress) -> str | None:
             if start not in (0, have):
                 part.unlink(missing_ok=True)
                 return "the server sent another range of the file than requested"
-            _append(response, part, start, total, progress)
+            _append(response, part, start, total, progress, max_bytes)
     except urllib.error.HTTPError as answer:
         answer.close()
         if answer.code != http.client.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
@@ -96,14 +101,22 @@ def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
     return 0, int(length) if length.isdecimal() else None
 
 
-def _append(response: IO[bytes], part: Path, start: int, total: int | None, progress: Progress) -> None:
+def _append(response: IO[bytes], part: Path, start: int, total: int | None, progress: Progress, max_bytes: int) -> None:
     done = start
+    _refuse_large(part, total or 0, max_bytes)
     with open(part, "ab") as file:
         file.truncate(start)
         for chunk in _chunks(response):
-            file.write(chunk)
             done += len(chunk)
+            _refuse_large(part, done, max_bytes)
+            file.write(chunk)
             progress(done, total or done)
+
+
+def _refuse_large(part: Path, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        part.unlink(missing_ok=True)
+        raise FileError(part.with_suffix(""), f"the server sends more than {max_bytes} bytes; nothing was kept")
 
 
 def _chunks(response: IO[bytes]) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud
 from graphreg.errors import InputError
-from graphreg.files.attribute_columns import cloud_from_columns, column_name
+from graphreg.files.attribute_columns import cloud_from_columns, column_name, printable
 from graphreg.files.input_file import InputFile
 from graphreg.files.optional_libraries import reporting_damage
 from graphreg.files.output_file import OutputFile
@@ -127,7 +127,7 @@ def write_npz(output: OutputFile, cloud: Cloud) -> None:
         for name, values in {**cloud.attributes, "points": cloud.points}.items():
             if not values.dtype.hasobject:
                 output.written_attributes.add(column_name(name))
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                with archive.open(f"{printable(name)}.npy", "w", force_zip64=True) as stream:
                     np.lib.format.write_array(stream, values, allow_pickle=False)
     for _ in output.chunks(cloud):
         pass

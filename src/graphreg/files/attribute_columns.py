@@ -126,8 +126,13 @@ def omitted_attributes(cloud: Cloud, written: Collection[str]) -> tuple[str, ...
 
 
 def column_name(name: str) -> str:
-    """The name of an attribute with underscores instead of blanks."""
-    return "_".join(str(name).split())
+    """The name of an attribute with underscores instead of blanks, and of characters that cannot be printed."""
+    return printable("_".join(str(name).split()))
+
+
+def printable(name: str) -> str:
+    """The name with underscores instead of characters that cannot be printed."""
+    return "".join(letter if letter.isprintable() else "_" for letter in name)
 
 
 def _add_column(result: dict[str, NDArray[Any]], name: str, values: NDArray[Any]) -> None:

@@ -50,15 +50,18 @@ def frame_files(folder: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     FileError
-        Where the folder has no point clouds.
+        Where the folder has no point clouds, or a frame is a link to a file that does not exist.
     """
     root = as_folder(folder)
     root = root / "velodyne" if (root / "velodyne").is_dir() else root
-    found = [path for path in root.iterdir() if path.suffix.lower() in formats() and path.is_file()]
+    found = [path for path in root.iterdir() if path.suffix.lower() in formats() and not path.is_dir()]
     if not found:
         raise FileError(root, f"has no frames; point clouds are {' '.join(formats())}")
     ((suffix, _),) = Counter(sorted(path.suffix.lower() for path in found)).most_common(1)
     frames = [path for path in found if path.suffix.lower() == suffix]
+    for path in frames:
+        if not path.exists():
+            raise FileError(path, "is a link to a file that does not exist")
     return sorted(frames, key=lambda path: natural_sort_key(path.name))
 
 

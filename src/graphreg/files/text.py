@@ -121,10 +121,13 @@ def write(output: OutputFile, cloud: Cloud) -> None:
 
 
 def write_csv(output: OutputFile, cloud: Cloud) -> None:
-    """Write a header line, then x,y,z and the attributes. They are read as float64."""
+    """Write a header line, then x,y,z and the attributes. They are read as float64.
+
+    Names that a spreadsheet would take for a formula begin with an underscore.
+    """
     extra = scalar_columns(cloud)
     output.written_attributes.update(extra)
-    names = ["x", "y", "z", *(re.sub("[,;\"']", "_", name) for name in extra)]
+    names = ["x", "y", "z", *(re.sub("^(?=[=+@-])|[,;\"']", "_", name) for name in extra)]
     output.file.write((",".join(names) + "\n").encode())
     write_lines(output, cloud, ",".join(["{!r}"] * len(names)), list(extra.values()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -34,6 +35,10 @@ CSV_COLUMNS = (
     "id", "source", "target", "state", "confidence", "overlap", "inlier_rmse", "reason", "transformation", "method",
     "seed", "attempts", "seconds",
 )  # fmt: skip
+# Columns with text from the jobs and their files.
+CSV_TEXTS = ("id", "source", "target", "reason", "method")
+# Characters that end a line or a cell, and those that UTF-8 cannot represent.
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 # Jobs in a table of the page.
 MAX_ROWS = 100
 SLOWEST_JOBS = 10
@@ -45,7 +50,8 @@ LAST_TIME_QUANTILE = 0.99
 def write_summary_csv(path: str | os.PathLike[str], batch: Batch) -> None:
     """Write a CSV file with a row for each job.
 
-    The transformation is sixteen numbers, row by row, in the format of `init` in a job file.
+    The transformation is sixteen numbers, row by row, in the format of `init` in a job file. A name that a spreadsheet
+    would take for a formula is preceded by an apostrophe, and control characters are escaped.
     """
     with atomic_write(Path(path)) as output:
         for line in _csv_lines(batch):
@@ -140,9 +146,16 @@ def _csv_lines(batch: Batch) -> Iterator[str]:
             "transformation": " ".join(f"{entry:.17g}" for row in matrix for entry in row) if matrix else None,
             "seconds": f"{record.seconds:.3f}",
         }
+        values |= {name: _cell(str(values[name] or "")) for name in CSV_TEXTS}
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow([values[name] for name in CSV_COLUMNS])
         yield text.getvalue()
+
+
+def _cell(text: str) -> str:
+    """The text of a cell, on one line, and marked as text where a spreadsheet would take it for a formula."""
+    line = CONTROL_CHARACTERS.sub(lambda found: ascii(found[0])[1:-1], text)
+    return f"'{line}" if line.lstrip(" ").startswith(("=", "+", "-", "@")) else line
 
 
 def _reason(batch: Batch, errors: Counter[str]) -> str:

@@ -109,7 +109,7 @@ def asset(name: str) -> str:
 def write_page(path: str | os.PathLike[str], text: str) -> None:
     """Write a page. The file is replaced as a whole or not at all."""
     with atomic_write(Path(path)) as output:
-        output.file.write(text.encode())
+        output.file.write(text.encode(errors="backslashreplace"))  # of names that are no UTF-8
 
 
 def verdict_banner(success: bool, headline: str, reason: str, beside: str = "") -> str:
