@@ -100,7 +100,7 @@ def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int 
     large = _preprocessed(scene, "scene", settings, seed)
     found, timings = locate_part(small, large.whole_cloud(), int(most), settings, int(seed), thread_count(threads))
     timings["total"] = time.perf_counter() - began
-    return [_location(instance, settings, seed, (small.dropped, large.dropped), timings) for instance in found]
+    return [_location(instance, settings, seed, (small, large), timings) for instance in found]
 
 
 def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) -> PreprocessedCloud:
@@ -118,7 +118,11 @@ def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) ->
 
 
 def _location(
-    found: LocatedPart, settings: EngineSettings, seed: int, dropped: tuple[int, int], timings: dict[str, float]
+    found: LocatedPart,
+    settings: EngineSettings,
+    seed: int,
+    clouds: tuple[PreprocessedCloud, PreprocessedCloud],
+    timings: dict[str, float],
 ) -> Location:
     alternatives: tuple[Alternative, ...] = ()
     if found.runner_up is not None:
@@ -132,7 +136,8 @@ def _location(
         timings=timings,
         method="graphreg",
         seed=seed,
-        dropped=dropped,
+        dropped=(clouds[0].dropped, clouds[1].dropped),
+        coincident=(clouds[0].coincident, clouds[1].coincident),
         equivalent_poses=found.equivalent_poses,
         symmetry=found.symmetry,
     )

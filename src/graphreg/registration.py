@@ -12,6 +12,7 @@ import numpy as np
 
 from graphreg.baselines import BASELINES
 from graphreg.clouds import Cloud, Floats, as_array, as_cloud
+from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
 from graphreg.engine.pipeline import register_graphreg
@@ -221,7 +222,8 @@ def run_method(
     began = time.perf_counter()
     if method not in METHODS:
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
-    clouds = _accepted(source, "source", method), _accepted(target, "target", method)
+    given = _accepted(source, "source", method), _accepted(target, "target", method)
+    clouds = _without_coincident(given[0]), _without_coincident(given[1])
     settings = _settings(method, options, clouds)
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if isinstance(cloud, Cloud) and len(cloud) < settings.required_points:
@@ -253,7 +255,8 @@ def run_method(
         timings={**timings, "total": time.perf_counter() - began},
         method=method,
         seed=seed,
-        dropped=(clouds[0].dropped, clouds[1].dropped),
+        dropped=(given[0].dropped, given[1].dropped),
+        coincident=(_coincident(given[0], clouds[0]), _coincident(given[1], clouds[1])),
     )
 
 
@@ -345,6 +348,18 @@ def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
     if isinstance(value, PreprocessedCloud) and METHODS[method].run is register_graphreg:
         return value
     return as_cloud(value, name)
+
+
+def _without_coincident(cloud: Cloud | PreprocessedCloud) -> Cloud | PreprocessedCloud:
+    """The cloud without coincident clusters, whose rows count as not kept; a preprocessed one has none."""
+    coincident = None if isinstance(cloud, PreprocessedCloud) else coincident_points(cloud.points)
+    if isinstance(cloud, PreprocessedCloud) or coincident is None:
+        return cloud
+    return Cloud(cloud.points[~coincident], cloud.restore(~coincident, fill=False))
+
+
+def _coincident(given: Cloud | PreprocessedCloud, used: Cloud | PreprocessedCloud) -> int:
+    return given.coincident if isinstance(given, PreprocessedCloud) else len(given) - len(used)
 
 
 def _settings(

@@ -75,6 +75,9 @@ class Result:
     seed : int
     dropped : tuple of int
         Rows of source and target that were not finite.
+    coincident : tuple of int
+        Points of source and target that were left out because they were in coincident clusters, such as the returns of
+        a lidar at the sensor itself.
     history : tuple of Iteration
     """
 
@@ -96,6 +99,7 @@ class Result:
     settings: dict[str, Any]
     seed: int
     dropped: tuple[int, int]
+    coincident: tuple[int, int]
     history: tuple[Iteration, ...]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -176,6 +180,7 @@ def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
         "scores": tuple(_numbers(values["scores"], (len(values["scores"]),)).tolist()),
         "timings": {stage: float(seconds) for stage, seconds in values["timings"].items()},
         "dropped": tuple(_numbers(values["dropped"], (2,)).astype(int).tolist()),
+        "coincident": tuple(_numbers(values["coincident"], (2,)).astype(int).tolist()),
         "alternatives": tuple(
             Alternative(_numbers(each["transformation"], (4, 4)), float(each["score"]))
             for each in values["alternatives"]

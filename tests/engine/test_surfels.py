@@ -197,3 +197,8 @@ def test_voxels_too_small_for_the_extent_are_refused() -> None:
     with pytest.raises(graphreg.InputError, match="^voxel: 1e-09 would divide the cloud's extent of .* a larger one"):
         fit_surfels(random_cloud("box", 100, 0), 1e-9)
     assert isinstance(fit_surfels(random_cloud("box", 100, 0), 1e9), Surfels)
+
+
+def test_one_voxel_alone_makes_no_surfel() -> None:
+    with pytest.raises(graphreg.InputError, match=r"^voxel: all points are in one voxel"):
+        fit_surfels(np.abs(random_cloud("blob", 50, 0)), 1e6)

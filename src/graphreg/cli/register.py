@@ -118,8 +118,11 @@ def register(
             threads=threads,
             callback=callback,
         )
-    for path, cloud in ((source, moving), (target, fixed)):
-        detail(f"{path}: {len(cloud):,} points, {cloud.dropped:,} non-finite rows left out")
+    for path, cloud, coincident in zip((source, target), (moving, fixed), result.coincident, strict=True):
+        detail(
+            f"{path}: {len(cloud):,} points, {cloud.dropped:,} non-finite rows and {coincident:,} points in coincident "
+            "clusters left out"
+        )
     detail(f"settings of {method}: {', '.join(f'{name}={value}' for name, value in result.settings.items())}")
     detail(f"hypotheses: {result.hypotheses:,}; best scores: {', '.join(f'{score:.4g}' for score in result.scores)}")
     if out is not None:

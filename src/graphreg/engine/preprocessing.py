@@ -11,6 +11,7 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, Mask, sample_rows
+from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
 from graphreg.features.response import rounding_error
 from graphreg.poses import inverse, principal_frame, transform
@@ -62,6 +63,8 @@ class PreprocessedCloud:
         Rounding error of the cloud's coordinates, in the unit of the data.
     dropped : int
         Rows of the cloud that were not finite.
+    coincident : int
+        Points of the cloud that were left out because they were in coincident clusters.
     whole : (M, 3) ndarray or None
         All points of the cloud, where these are a sample that `prepare` took.
     """
@@ -72,6 +75,7 @@ class PreprocessedCloud:
     T_local_cloud: Floats
     rounding: float
     dropped: int = 0
+    coincident: int = 0
     whole: Floats | None = field(default=None, repr=False)
     _cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
@@ -126,7 +130,9 @@ class PreprocessedCloud:
 def preprocess(
     points: Floats, name: str, weights: Floats | None = None, max_points: int | None = None, seed: int = 0
 ) -> PreprocessedCloud:
-    """Sample a cloud at random, drop duplicates and points far from all others, and move it to its local frame.
+    """Sample a cloud at random, without what is no part of a surface, and move it to its local frame.
+
+    Left out are coincident clusters, duplicates, and points far from all others.
 
     Parameters
     ----------
@@ -141,6 +147,9 @@ def preprocess(
     seed : int, default 0
         Seed of the sample.
     """
+    coincident = coincident_points(points)
+    if coincident is not None:
+        points, weights = points[~coincident], None if weights is None else weights[~coincident]
     rows = None if max_points is None or len(points) <= max_points else sample_rows(len(points), max_points, seed)
     parameters = PREPROCESSING
     near, kept = _core.remove_duplicates_and_outliers(
@@ -149,7 +158,14 @@ def preprocess(
     if weights is not None:
         weights = (weights if rows is None else weights[rows])[kept]
     T_local_cloud = principal_frame(strided_sample(near))
-    return PreprocessedCloud(name, transform(T_local_cloud, near), weights, T_local_cloud, rounding_error(near))
+    return PreprocessedCloud(
+        name,
+        transform(T_local_cloud, near),
+        weights,
+        T_local_cloud,
+        rounding_error(near),
+        coincident=0 if coincident is None else int(np.count_nonzero(coincident)),
+    )
 
 
 def strided_sample(values: Floats) -> Floats:

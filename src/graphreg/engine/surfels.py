@@ -248,6 +248,8 @@ def _with_graph(
     weighted: bool,
     threads: int,
 ) -> VoxelMoments:
+    if len(means) < 2:
+        raise InputError("voxel: all points are in one voxel, and no surface can be seen; choose a smaller one")
     tree = _core.Tree(means, threads)
     neighbours = tree.graph(min(k, len(means) - 1), threads)
     return VoxelMoments(counts, weights, means, second_moments, neighbours, tree.order(), weighted)

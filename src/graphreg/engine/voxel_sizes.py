@@ -30,7 +30,9 @@ class VoxelSizeParameters:
         Voxel sizes that are counted, each twice the size before.
     mean_count : int
         Occupied voxels are counted at the smallest size at which those that are shared hold this many points on
-        average.
+        average, and
+    least_shared : float
+        hold at least this share of all points: fewer may be coincident points anywhere.
     finer_levels : int
         Levels below that size to which the count of a smooth surface (four times as many a level) is extrapolated.
     points_per_surfel : float
@@ -43,6 +45,7 @@ class VoxelSizeParameters:
     sample: int = 12_000
     levels: int = 16
     mean_count: int = 4
+    least_shared: float = 0.05
     finer_levels: int = 8
     points_per_surfel: float = 1.5
 
@@ -92,7 +95,8 @@ def sizes_for_counts(points: Floats, *counts: int) -> tuple[float, ...]:
     sample = np.ascontiguousarray(points[:: -(-len(points) // parameters.sample)])
     occupied, shared = _core.occupied_voxels(sample, smallest, parameters.levels)
     members = len(sample) - (occupied - shared)
-    first = int(np.argmax(members >= parameters.mean_count * np.maximum(shared, 1)))
+    enough = members >= parameters.least_shared * len(sample)
+    first = int(np.argmax(enough & (members >= parameters.mean_count * np.maximum(shared, 1))))
     # Between two sizes the count is taken to follow a power law, as it does on any surface; below the first, that of
     # a smooth one.
     finer = parameters.finer_levels

@@ -252,6 +252,7 @@ def _scan_rows(result: Result, clouds: tuple[DisplayCloud, DisplayCloud], names:
         ("name", *names),
         ("points", *(f"{cloud.total:,}" for cloud in clouds)),
         ("not finite, dropped", *(f"{count:,}" for count in result.dropped)),
+        ("in coincident clusters, left out", *(f"{count:,}" for count in result.coincident)),
         ("points displayed", *(f"{len(cloud.points):,}" for cloud in clouds)),
         ("outliers (X84) among them", *(percent(1 - cloud.inlier_count / len(cloud.points), 1) for cloud in clouds)),
         ("too far away to display", *(f"{cloud.too_far_count:,}" for cloud in clouds)),
