@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.support.commands import PROGRAM, CommandLine
@@ -87,8 +88,9 @@ def test_it_prints_its_address_and_stops_on_ctrl_c(folder: Path) -> None:
     ):
         assert said.startswith("open http://127.0.0.1:")
         address = said.split()[1]
-        port = address.rpartition(":")[2]
-        with urllib.request.urlopen(address, timeout=600) as answer:
+        port = str(urlsplit(address).port)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(address, timeout=600) as answer:
             assert answer.status == 200
         running.send_signal(signal.SIGINT)
         out, err = rest(running)
@@ -104,7 +106,7 @@ def test_it_prints_its_address_and_stops_on_ctrl_c(folder: Path) -> None:
 @needs_viser
 @pytest.mark.usefixtures("interrupted_at_once")
 def test_other_machines_have_access_only_on_request(run: CommandLine) -> None:
-    warned = "anyone who can reach this address can see the scans"
+    warned = "anyone who has this address can see the scans"
     done = run("view", "source.ply", "target.ply", "--no-browser", "--port", "0", "--host", "0.0.0.0")
     assert done.status == 0
     assert done.out.startswith(f"open http://{socket.gethostname()}:")

@@ -402,3 +402,11 @@ def test_existing_paths_are_not_used(tmp_path: Path) -> None:
     assert unused_paths(Path("scan.pcd"), tmp_path)[0] == tmp_path / "scan-3_T.txt"
     # Meshes can be read, but not written.
     assert unused_paths(Path("mesh.stl"), tmp_path)[1] == tmp_path / "mesh_moved.ply"
+
+
+def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    (folder / "source_T.txt").symlink_to(tmp_path / "elsewhere.txt")
+    matrix, moved = unused_paths(Path("source.ply"), folder)
+    assert (matrix, moved) == (folder / "source-2_T.txt", folder / "source-2_moved.ply")

@@ -111,7 +111,7 @@ def opened(chromium: Browser) -> Iterator[Shown]:
     address = f"http://127.0.0.1:{viewer.port}"
     chromium.reset()
     chromium.resize(1000, 500)
-    chromium.open(address)
+    chromium.open(f"{address}/{viewer.query}")
     yield Shown(live, chromium, address, saved)
     chromium.open("about:blank")
     ended.set()

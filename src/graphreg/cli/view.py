@@ -66,11 +66,13 @@ def view(
     with byte_progress(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
 
+    folder = Path.cwd()
+
     def write_result(result: Result) -> str:
-        free = unused_paths(source, Path())
-        matrix, moved = out or free[0], save_aligned or free[1]
+        free = unused_paths(source, folder)
+        matrix, moved = folder / (out or free[0]), folder / (save_aligned or free[1])
         save_result(result, moving, matrix, moved)
-        return f"written: {matrix}, {moved}"
+        return f"written: {out or matrix.name}, {save_aligned or moved.name}"
 
     with spinner("drawing"):
         samples = describe_pair(moving, fixed, threads)
@@ -78,7 +80,7 @@ def view(
     viewer = Viewer(live, samples, write_result, (source.name, target.name), host, port)
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            _announce(host, viewer.port, browser)
+            _announce(host, viewer.port, viewer.query, browser)
             viewer.run()
         typer.echo("stopping after the current iteration" if live.snapshot.state is State.RUNNING else "stopped")
     finally:
@@ -88,7 +90,7 @@ def view(
             viewer.close()
 
 
-def _announce(host: str, port: int, browser: bool) -> None:
+def _announce(host: str, port: int, query: str, browser: bool) -> None:
     """Print the address, and how to reach it from another machine; open a browser if there is a display."""
     import socket
     import webbrowser
@@ -96,15 +98,15 @@ def _announce(host: str, port: int, browser: bool) -> None:
     everywhere, loopback = host in ("0.0.0.0", "::"), host in ("127.0.0.1", "::1", "localhost")
     name = socket.gethostname() if everywhere else f"[{host}]" if ":" in host else host
     display = _has_display()
-    lines = [f"open http://{name}:{port} in a browser; Ctrl-C stops the server"]
+    lines = [f"open http://{name}:{port}/{query} in a browser; Ctrl-C stops the server"]
     if not loopback:
-        lines.append("anyone who can reach this address can see the scans and use the controls")
+        lines.append("anyone who has this address can see the scans and use the controls; it is not encrypted")
     elif not display:
         lines.append("to open it from another machine, run there:")
         lines.append(f"  ssh -L {port}:{name}:{port} {_user()}@{socket.gethostname()}")
     typer.echo("\n".join(lines))
     if display and browser:
-        webbrowser.open(f"http://{'localhost' if everywhere else name}:{port}")
+        webbrowser.open(f"http://{'localhost' if everywhere else name}:{port}/{query}")
 
 
 def _has_display() -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import threading
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -249,6 +250,7 @@ def unused_paths(source: Path, folder: Path) -> tuple[Path, Path]:
     for number in itertools.count(1):
         stem = source.stem if number == 1 else f"{source.stem}-{number}"
         paths = folder / f"{stem}_T.txt", folder / f"{stem}_moved{ending}"
-        if not any(path.exists() for path in paths):
+        # A link that leads nowhere yet would have the file written elsewhere.
+        if not any(os.path.lexists(path) for path in paths):
             break
     return paths

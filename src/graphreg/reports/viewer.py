@@ -6,9 +6,11 @@ import contextlib
 import io
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from html import escape
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,15 @@ from graphreg.registration import methods
 from graphreg.reports.display_clouds import DisplayCloud, default_view, displayed_pose
 from graphreg.reports.live import DEFAULT_RATE, LiveRegistration, RunSettings, Snapshot, State, default_beta
 from graphreg.reports.pictures import BLUE, ORANGE
+from graphreg.reports.viewer_access import HEADERS, ViewerAccess
 from graphreg.result import Result
 
 try:
     import viser
+    import websockets.asyncio.server
     from viser import Icon, transforms
+    from websockets.datastructures import Headers
+    from websockets.http11 import Request, Response
 except ImportError as problem:
     raise MissingExtraError("the live viewer", "view") from problem
 
@@ -51,11 +57,67 @@ GOOD, BAD, NEUTRAL = "#1a7f37", "#b42318", "inherit"
 
 
 class Server(viser.ViserServer):
-    """A viser server that cannot be shared over the internet from its page."""
+    """A viser server that answers only requests with access, and cannot be shared over the internet from its page.
+
+    Parameters
+    ----------
+    access : ViewerAccess
+    host, port, label
+        As for `viser.ViserServer`.
+    """
+
+    def __init__(self, access: ViewerAccess, host: str, port: int, label: str) -> None:
+        with _checked_requests(access) as checked:
+            super().__init__(host, port, label, verbose=False)
+        if not checked:
+            self.stop()
+            raise RuntimeError(f"this version of viser ({viser.__version__}) does not let its requests be checked")
 
     def request_share_url(self, verbose: bool = True) -> str | None:
         """Refuse."""
         return None
+
+
+@contextlib.contextmanager
+def _checked_requests(access: ViewerAccess) -> Iterator[list[bool]]:
+    """Have every request of servers that viser starts meanwhile checked; yields a list that is then not empty.
+
+    viser itself has no hook for this: it passes its own handler to websockets, and here another one goes first.
+    """
+    serve = websockets.asyncio.server.serve
+    checked: list[bool] = []
+
+    def serve_checked(*arguments: Any, process_request: Any, **options: Any) -> Any:
+        def answer(connection: Any, request: Request) -> Response | None:
+            refusal = access.refusal(request.path, request.headers.raw_items())
+            if refusal is not None:
+                return _response(HTTPStatus.FORBIDDEN, refusal)
+            response: Response | None = process_request(connection, request)
+            if response is None:  # a websocket
+                return None
+            if access.has_token(request.path):  # out of the address, and of the browser's history
+                return _response(HTTPStatus.SEE_OTHER, "", Location="/", **{"Set-Cookie": access.cookie()})
+            response.headers.update(HEADERS)
+            return response
+
+        checked.append(True)
+        return serve(*arguments, process_request=answer, **options)
+
+    with _SERVE_LOCK:
+        websockets.asyncio.server.serve = serve_checked  # type: ignore[misc, assignment]
+        try:
+            yield checked
+        finally:
+            websockets.asyncio.server.serve = serve  # type: ignore[misc]
+
+
+_SERVE_LOCK = threading.Lock()
+
+
+def _response(status: HTTPStatus, text: str, **headers: str) -> Response:
+    body = text.encode()
+    content = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
+    return Response(status, status.phrase, Headers({**HEADERS, **content, **headers}), body)
 
 
 class Viewer:
@@ -89,8 +151,9 @@ class Viewer:
         self._source, self._target = clouds
         self._unit = max(cloud.radius for cloud in clouds)
         self._save = save
+        self._access = ViewerAccess(host)
         with _no_output():
-            self._server = Server(host, free_port(host, port), f"{names[0]} → {names[1]}", verbose=False)
+            self._server = Server(self._access, host, free_port(host, port), f"{names[0]} → {names[1]}")
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._handle = self._add_clouds()
         self._place_camera()
@@ -104,6 +167,11 @@ class Viewer:
     def port(self) -> int:
         """The port that the server listens on."""
         return self._server.get_port()
+
+    @property
+    def query(self) -> str:
+        """The end of the address of the page, with the token without which no request is answered."""
+        return self._access.query()
 
     def run(self) -> None:
         """Display every change, until Ctrl-C."""
