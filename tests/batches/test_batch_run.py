@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.batch_jobs import faulty_register, keys_in, pairs_of, without_times, write_scans, write_table
+from tests.support.batch_jobs import (
+    batch_results,
+    faulty_register,
+    keys_in,
+    pairs_of,
+    without_times,
+    write_scans,
+    write_table,
+)
 
 import graphreg
 from graphreg import InputError
@@ -95,6 +103,7 @@ def test_jobs_that_crash_are_set_aside_with_a_reason_and_the_others_are_done(
         assert records[fault].attempts == (1 if fault == "odd" else 2)
     assert "bad.ply" in records["bad.ply"].reason
     assert "No such file" in records["gone.ply"].reason
+    assert records["gone.ply"].attempts == 1
     assert records["recovers"].result is not None
     assert records["recovers"].attempts == 2
 
@@ -194,3 +203,9 @@ def test_killed_at_random_moments_no_result_is_lost_and_no_job_done_twice(
     assert out.read_bytes().startswith(kept)
     assert len(keys_in(out)) == len(set(keys_in(out))) == 12
     assert [without_times(record) for record in found] == expected
+
+
+@pytest.mark.slow
+def test_jobs_are_done_without_a_cache(jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    assert batch_results(jobs[:4], tmp_path / "results.jsonl", workers=2, cache=tmp_path / "cache") == expected[:4]

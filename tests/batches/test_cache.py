@@ -118,3 +118,26 @@ def test_files_that_are_no_clouds_are_reported_with_their_hash(tmp_path: Path) -
     assert "bad.ply" in problem
     with pytest.raises(FileNotFoundError):
         cache.cache_file(tmp_path / "cache", str(tmp_path / "gone.ply"), POINTS)
+
+
+@pytest.mark.parametrize("kind", ["full", "a file"])
+def test_a_cache_that_cannot_be_written_is_a_warning(
+    tmp_path: Path, scan: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    folder = tmp_path / "cache"
+    if kind == "full":
+
+        def refuse(path: Path) -> None:
+            raise OSError(28, "No space left on device", str(path))
+
+        monkeypatch.setattr(cache, "atomic_write", refuse)
+    else:
+        folder.touch()
+    content, problem = cache.cache_file(folder, scan, POINTS)
+    assert problem is None
+    assert same(cache.cached_cloud(folder, scan, content, POINTS), graphreg.prepare(np.load(scan), points=POINTS))
+    assert cache.known_hash(folder, scan) is None
+    assert not cache.is_cached(folder, content, POINTS)
+    assert [record.message.partition(" (")[0] for record in caplog.records] == [
+        f"graphreg: the cache {folder} cannot be written"
+    ]

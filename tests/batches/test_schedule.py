@@ -120,3 +120,20 @@ def test_jobs_that_were_set_aside_are_done_again_only_on_request(
     assert second.counts()[3:5] == (20, 20)
     simulate(third, 2)
     assert third.counts()[:5] == (20, 20, 0, 0, 0)
+
+
+def test_jobs_with_files_that_cannot_be_read_are_told_apart(
+    tmp_path: Path, jobs: list[dict[str, Any]], store: ResultStore
+) -> None:
+    missing = [{**jobs[0], "target": tmp_path / f"gone_{number}.npy"} for number in range(5)]
+
+    def miss(task: Task) -> TaskOutcome:
+        return TaskOutcome(None, "No such file", 1, 0.0) if "gone" in str(task) else succeed(task)
+
+    first = Schedule(as_jobs(missing), store, tmp_path / "cache", register)
+    simulate(first, 2, miss)
+    assert first.counts()[:5] == (5, 0, 0, 5, 0)
+    assert len(set(first.offsets())) == 5
+    second = Schedule(as_jobs([*missing, {**jobs[0], "target": tmp_path / "gone_5.npy"}]), store, tmp_path, register)
+    simulate(second, 2, miss)
+    assert second.counts()[:5] == (6, 0, 0, 6, 5)

@@ -63,7 +63,13 @@ def test_a_task_that_hangs_is_killed(workers: WorkerPool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "problem"), [(partial(int, "x"), "ValueError: invalid"), (partial(Path, 3), "TypeError")]
+    ("task", "problem"),
+    [
+        (partial(int, "x"), "ValueError: invalid"),
+        (partial(Path, 3), "TypeError"),
+        (partial(open, "/no/such/file"), "/no/such/file: No such file or directory"),
+        (partial(open, "/"), "/: Is a directory"),
+    ],
 )
 def test_permanent_failures_are_not_retried(workers: WorkerPool, task: partial[object], problem: str) -> None:
     before = workers.run(os.getpid, LONG_TIMEOUT, 0).value

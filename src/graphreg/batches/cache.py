@@ -4,18 +4,22 @@ contents/   of each file: its size and modification time, and the hash of its by
 prepared/   the preprocessed cloud of such bytes
 
 A file whose size and modification time are the same is not read again. The folder can be shared and deleted at any
-time; what is missing or damaged is computed again.
+time; what is missing or damaged is computed again. Where it cannot be written, as on a full disk, there is a warning,
+and clouds are preprocessed for each job anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +31,7 @@ from graphreg.files import read_cloud
 from graphreg.files.output_file import atomic_write
 from graphreg.registration import prepare_sample
 
+_log = logging.getLogger("graphreg")
 # Bytes that are hashed at a time.
 HASH_CHUNK_BYTES = 1 << 22
 # What is stored: the fields that a preprocessed cloud is made of. What is derived from them is computed again.
@@ -56,7 +61,7 @@ def file_hash(path: str) -> str:
 
 def is_cached(folder: Path, content: str, points: int) -> bool:
     """Whether the cache has the preprocessed cloud of a hash."""
-    return _cloud_entry(folder, content, points).exists()
+    return os.path.exists(_cloud_entry(folder, content, points))
 
 
 def cache_file(folder: Path, path: str, points: int) -> tuple[str, str | None]:
@@ -87,17 +92,16 @@ def cache_file(folder: Path, path: str, points: int) -> tuple[str, str | None]:
     content = known_hash(folder, path) or file_hash(path)
     if not is_cached(folder, content, points):
         try:
-            _store_cloud(_cloud_entry(folder, content, points), prepare_sample(read_cloud(path), points=points))
+            cloud = prepare_sample(read_cloud(path), points=points)
         except InputError as problem:
             return content, str(problem)
+        _store_cloud(folder, _cloud_entry(folder, content, points), cloud)
     after = os.stat(path)
     stamp = [before.st_size, before.st_mtime_ns]
     if stamp != [after.st_size, after.st_mtime_ns]:
         raise OSError(f"{path}: changed while it was read")
-    entry = _hash_entry(folder, path)
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(entry) as output:
-        output.file.write(json.dumps({"path": path, "stamp": stamp, "content": content}).encode())
+    text = json.dumps({"path": path, "stamp": stamp, "content": content})
+    _write_entry(folder, _hash_entry(folder, path), lambda file: file.write(text.encode()))
     return content, None
 
 
@@ -132,15 +136,29 @@ def cached_cloud(folder: Path, path: str, content: str, points: int) -> Preproce
     if file_hash(path) != content:
         raise InputError(f"{path}: changed while the batch ran; start it again")
     cloud = prepare_sample(read_cloud(path), points=points)
-    _store_cloud(entry, cloud)
+    _store_cloud(folder, entry, cloud)
     return cloud
 
 
-def _store_cloud(entry: Path, cloud: PreprocessedCloud) -> None:
-    entry.parent.mkdir(parents=True, exist_ok=True)
+def _store_cloud(folder: Path, entry: Path, cloud: PreprocessedCloud) -> None:
     values: dict[str, Any] = {name: getattr(cloud, name) for name in STORED_FIELDS}
-    with atomic_write(entry) as output:
-        np.savez(output.file, **{name: value for name, value in values.items() if value is not None})
+    stored = {name: value for name, value in values.items() if value is not None}
+    _write_entry(folder, entry, lambda file: np.savez(file, **stored))
+
+
+def _write_entry(folder: Path, entry: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write an entry; where that fails there is a warning, as the cache only saves time."""
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(entry) as output:
+            write(output.file)
+    except OSError as problem:
+        _warn_once(folder, problem.strerror or str(problem))
+
+
+@lru_cache
+def _warn_once(folder: Path, problem: str) -> None:
+    _log.warning("graphreg: the cache %s cannot be written (%s); clouds are preprocessed again", folder, problem)
 
 
 def _scalar_or_array(value: NDArray[Any]) -> Any:

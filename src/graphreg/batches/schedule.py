@@ -21,15 +21,15 @@ from graphreg.result import Result
 if TYPE_CHECKING:
     from graphreg.batches.workers import TaskOutcome
 
-# Stands for the hash of a file that cannot be read at all.
+# Stands, with the name of the file, for the hash of one that cannot be read at all.
 UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
 class _CloudStatus:
-    """The hash of a file whose preprocessing is done; and why it cannot be used, where it cannot."""
+    """The hash of a file whose preprocessing is done, None of an unreadable one; and why it cannot be used."""
 
-    content: str
+    content: str | None
     problem: str | None = None
     attempts: int = 0
 
@@ -81,7 +81,7 @@ class Schedule:
         if isinstance(task, RegisterTask):
             self._add_record(task.key, task.job, outcome.value, outcome.problem, outcome.attempts, outcome.seconds)
             return
-        content, problem = outcome.value or (_hash_or_unreadable(task.path), outcome.problem)
+        content, problem = outcome.value or (_hash_or_none(task.path), outcome.problem)
         self._preprocessed += problem is None
         self._status[task.path, task.points] = _CloudStatus(content, problem, outcome.attempts)
         for number in self._waiting.pop((task.path, task.points)):
@@ -138,7 +138,11 @@ class Schedule:
     def _task_of_ready_job(self, number: int, statuses: list[_CloudStatus]) -> RegisterTask | None:
         """The task of a job whose clouds are known; None where it is done already, a duplicate, or cannot be done."""
         job, clouds = self._jobs[number], self._clouds_of[number]
-        contents = statuses[0].content, statuses[1].content
+        # Files that cannot be read are told apart by their names.
+        contents = (
+            statuses[0].content or f"{UNREADABLE}: {job.source}",
+            statuses[1].content or f"{UNREADABLE}: {job.target}",
+        )
         key = job.identity(*contents, self._run_name)
         if key in self._first_job:
             self._first_job[key] = min(number, self._first_job[key])
@@ -167,9 +171,9 @@ def _clouds_of(job: Job) -> tuple[CloudKey, CloudKey]:
     return (os.path.abspath(job.source), job.points), (os.path.abspath(job.target), job.points)
 
 
-def _hash_or_unreadable(path: str) -> str:
-    """The hash of a file that no worker could preprocess."""
+def _hash_or_none(path: str) -> str | None:
+    """The hash of a file that no worker could preprocess; None where it cannot be read at all."""
     try:
         return file_hash(path)
     except OSError:
-        return UNREADABLE
+        return None

@@ -28,6 +28,8 @@ START_TIMEOUT = 300.0
 EXIT_TIMEOUT = 10.0
 # A worker that dies before it is ready is started again this often, as no task is the cause.
 MAX_STARTS = 5
+# A file that is not there, or must not be read, is not there a second later either.
+_LASTING_PROBLEMS = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
 SINGLE_THREAD_ENVIRONMENT = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "RAYON")}
 
 
@@ -227,13 +229,14 @@ def serve(descriptor: int) -> None:
 
 
 def _run_pickled(task: bytes) -> tuple[Any, str | None, bool]:
-    """Run a pickled task, see `Worker.run`. Errors of memory and of files are transient: others use them too."""
+    """Run a pickled task, see `Worker.run`. Errors of memory and most of files are transient: others use them."""
     try:
         return pickle.loads(task)(), None, False
     except (InputError, MissingExtraError) as problem:
         return None, str(problem), False
     except OSError as problem:
-        return None, f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem), True
+        text = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
+        return None, text, not isinstance(problem, _LASTING_PROBLEMS)
     except MemoryError:
         return None, "not enough memory", True
     except Exception as problem:  # of any kind: the worker must survive it
