@@ -10,7 +10,6 @@ from graphreg.clouds import Floats, Mask
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, strided_sample
 from graphreg.engine.surfels import VoxelMoments, voxel_moments
 from graphreg.errors import InputError
-from graphreg.features.graphs import neighbour_graph
 from graphreg.features.response import median_absolute_deviation, response_intensity
 
 
@@ -23,6 +22,8 @@ class CleaningParameters:
     most_single : float
         Where more than this share of the points is alone in a voxel, voxels tell little: there may be as many outliers
         as surface points, or few points of any kind. Then outliers are found by the response of each point.
+    most_occupied : float
+        Where points are in more than this share of the voxels of the bounding box, they may fill it.
     widest_deviation : float
         Where MAD exceeds this times the lowest tenth of the response, it is that of the outliers;
     usual_deviation : float
@@ -30,6 +31,7 @@ class CleaningParameters:
     """
 
     most_single: float = 0.2
+    most_occupied: float = 0.25
     widest_deviation: float = 40.0
     usual_deviation: float = 3.0
 
@@ -77,7 +79,7 @@ def inlier_points(cloud: PreprocessedCloud, k: int, alpha: float, threads: int =
     """Return a cloud without the points that the X84 rule drops by their own response."""
 
     def compute() -> PreprocessedCloud:
-        response = response_intensity(neighbour_graph(cloud.local_points, k, threads))
+        response = response_intensity(cloud.neighbour_graph(k, threads))
         kept = response <= robust_x84_limit(response, alpha, cloud.rounding)
         _require_surface(cloud, kept, k)
         return cloud.select(kept)
@@ -106,6 +108,11 @@ def single_point_share(voxels: VoxelMoments, kept: Mask) -> float:
     """Return the share of the kept points that are alone in their voxels."""
     counts = voxels.counts[kept]
     return float(np.count_nonzero(counts == 1) / counts.sum())
+
+
+def occupied_share(voxels: VoxelMoments) -> float:
+    """Return the share of the voxels of the bounding box that hold points."""
+    return float(len(voxels) / np.prod(np.ptp(voxels.means, axis=0) + 1))
 
 
 def _require_surface(cloud: PreprocessedCloud, kept: Mask, k: int) -> None:

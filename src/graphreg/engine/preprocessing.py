@@ -13,6 +13,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats, Mask, sample_rows
 from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
+from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.response import rounding_error
 from graphreg.poses import inverse, principal_frame, transform
 
@@ -99,6 +100,10 @@ class PreprocessedCloud:
         """Return the cloud of all points, not only of those sampled."""
         whole = self.whole
         return self if whole is None else self.cached(("whole",), lambda: preprocess(whole, self.name))
+
+    def neighbour_graph(self, k: int, threads: int = 1) -> Graph:
+        """Return the k-nearest-neighbour graph of the sampled points."""
+        return self.cached(("neighbour graph", k), lambda: neighbour_graph(self.local_points, k, threads))
 
     def select(self, chosen: Mask) -> PreprocessedCloud:
         """Return the cloud of the chosen points."""

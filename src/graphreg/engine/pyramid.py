@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphreg.clouds import Floats, Mask
-from graphreg.engine.cleaning import CLEANING, clean_voxels, inlier_points, single_point_share
+from graphreg.engine.cleaning import CLEANING, clean_voxels, inlier_points, occupied_share, single_point_share
+from graphreg.engine.clutter import without_clutter
 from graphreg.engine.descriptors import Descriptors, compute_descriptors
 from graphreg.engine.orientation import Orientation, infer_orientation
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair
@@ -129,10 +130,17 @@ def build_pyramids(
     clouds = source, target
     sizes = _common_sizes(clouds, voxel, shared, threads)
     cleaned = clean_voxels(clouds, sizes.fine, k, alpha, threads)
-    if any(single_point_share(*voxels) > CLEANING.most_single for voxels in cleaned):
-        clouds = map_pair(lambda cloud, workers: inlier_points(cloud, k, alpha, workers), clouds, threads)
+    sparse = any(single_point_share(*voxels) > CLEANING.most_single for voxels in cleaned)
+    filled = any(occupied_share(voxels) > CLEANING.most_occupied for voxels, _ in cleaned)
+    if sparse or filled:
+
+        def clean_points(cloud: PreprocessedCloud, workers: int) -> PreprocessedCloud:
+            rest = without_clutter(cloud, k, workers)
+            return inlier_points(cloud, k, alpha, workers) if sparse and rest is cloud else rest
+
+        clouds = map_pair(clean_points, clouds, threads)
         sizes = _common_sizes(clouds, voxel, shared, threads)
-        cleaned = clean_voxels(clouds, sizes.fine, k, np.inf, threads)
+        cleaned = clean_voxels(clouds, sizes.fine, k, np.inf if sparse else alpha, threads)
 
     def build(number: int, workers: int) -> SurfelPyramid:
         voxels, inliers = cleaned[number]
