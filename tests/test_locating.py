@@ -17,8 +17,15 @@ MOVED = pose(nearest_rotation(np.random.default_rng(7).normal(size=(3, 3))), [5.
 
 
 @cache
-def table(name: str = "bracket", instances: int = 1) -> clutter.Clutter:
-    return clutter.table(name, instances=instances, objects=5, spacing=0.03)
+def table(name: str = "bracket", instances: int = 1, spacing: float = 0.04) -> clutter.Clutter:
+    return clutter.table(name, instances=instances, objects=5, spacing=spacing)
+
+
+@cache
+def located(name: str, instances: int = 1, most: int = 1) -> list[graphreg.Location]:
+    """What is located on a table."""
+    example = table(name, instances)
+    return graphreg.locate(example.part, example.scene, most, threads=1)
 
 
 def error(location: graphreg.Location, T: Floats, part: Floats) -> float:
@@ -50,7 +57,7 @@ def test_a_part_is_found_from_any_pose_with_the_verdict() -> None:
 def test_the_result_does_not_depend_on_threads_or_on_preparation() -> None:
     example = table()
     prepared = graphreg.prepare(example.scene, part=example.part)
-    first = graphreg.locate(example.part, example.scene, threads=1)[0]
+    first = located("bracket")[0]
     for scene in (example.scene, prepared, pickle.loads(pickle.dumps(prepared))):
         again = graphreg.locate(example.part, scene, threads=2)[0]
         assert np.array_equal(first.transformation, again.transformation)
@@ -80,14 +87,13 @@ def test_every_instance_is_found_and_one_of_two_is_ambiguous() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", clutter.PARTS)
 def test_what_is_not_there_is_not_located(name: str) -> None:
-    example = table(name, instances=0)
-    assert not any(location.success for location in graphreg.locate(example.part, example.scene, most=3))
+    assert not any(location.success for location in located(name, instances=0, most=3))
 
 
 @pytest.mark.slow
 def test_a_cube_has_24_equivalent_poses() -> None:
     example = table("cube")
-    (location,) = graphreg.locate(example.part, example.scene)
+    (location,) = located("cube")
     assert location.success
     assert location.symmetry == "24 equivalent poses"
     assert location.equivalent_poses.shape == (24, 4, 4)
@@ -97,7 +103,7 @@ def test_a_cube_has_24_equivalent_poses() -> None:
 
 @pytest.mark.slow
 def test_a_lid_is_found_up_to_the_rotation_about_its_axis() -> None:
-    example = table("lid")
+    example = table("lid", spacing=0.03)
     (location,) = graphreg.locate(example.part, example.scene)
     assert location.success
     assert location.symmetry == "equivalent under any rotation about (0.00, 0.00, 1.00)"
@@ -107,8 +113,7 @@ def test_a_lid_is_found_up_to_the_rotation_about_its_axis() -> None:
 
 @pytest.mark.slow
 def test_a_location_survives_json() -> None:
-    example = table("cube")
-    (location,) = graphreg.locate(example.part, example.scene)
+    (location,) = located("cube")
     again = graphreg.Location.from_json(location.to_json())
     assert np.array_equal(again.equivalent_poses, location.equivalent_poses)
     assert again.reason == location.reason

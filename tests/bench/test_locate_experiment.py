@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,8 @@ def test_methods_are_interleaved_on_the_same_queries() -> None:
 
 @pytest.mark.parametrize("group", ["object", "absent"])
 @pytest.mark.slow
-def test_a_query_is_measured(group: str) -> None:
+def test_a_query_is_measured(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locate.clutter, "table", partial(locate.clutter.table, objects=5, spacing=0.04))
     (row,) = locate.measure(locate.Job(group, "bracket", 0, locate.OURS), None)
     assert row["correct"]
     assert row["false success"] == 0

@@ -19,10 +19,10 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
-    example = clutter.table("bracket", instances=2, objects=4, spacing=0.03)
+    example = clutter.table("bracket", instances=2, objects=4, spacing=0.04)
     graphreg.write(path / "part.ply", example.part)
     graphreg.write(path / "scene.ply", example.scene)
-    graphreg.write(path / "other.ply", clutter.table("cube", instances=0, objects=4, spacing=0.03).scene)
+    graphreg.write(path / "other.ply", clutter.table("cube", instances=0, objects=4, spacing=0.04).scene)
     np.save(path / "poses.npy", example.poses)
     return path
 

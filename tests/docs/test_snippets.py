@@ -17,6 +17,7 @@ from tests.support.snippets import LASTING, PAGES, PYTHON, UNWANTED, Block, bloc
 from tests.support.strategies import small_pair
 
 import graphreg
+from graphreg.datasets import city
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 LINES = {line: needs for line, needs in lines_of_shell().items() if not line.startswith(LASTING)}
@@ -64,6 +65,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def small_city(monkeypatch: pytest.MonkeyPatch) -> None:
+    for function in (city.city_map, city.frame):
+        monkeypatch.setitem(function.__kwdefaults__, "size", 200.0)
+
+
 def T_target_source() -> np.ndarray:
     return pose(rotation_from_vector([0.0, 0.0, 0.2]), [0.05, -0.03, 0.02])
 
@@ -108,7 +115,7 @@ def run(chosen: list[Block]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON}), ids=lambda page: page.name)
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("small_pictures", "small_city")
 def test_the_python_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     run([block for block in PYTHON if block.page == page and not block.needs])

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @cache
 def clouds(instances: int) -> tuple[PreprocessedCloud, PreprocessedCloud]:
-    example = clutter.table("bracket", instances=instances, objects=4, spacing=0.03)
+    example = clutter.table("bracket", instances=instances, objects=4, spacing=0.04)
     return preprocess(example.part, "part"), preprocess(example.scene, "scene")
 
 

@@ -26,7 +26,7 @@ MOVED = pose(nearest_rotation(np.random.default_rng(7).normal(size=(3, 3))), [5.
 @cache
 def example() -> tuple[Part, SceneIndex, np.ndarray]:
     """A part in an arbitrary pose, a scene, and the true pose between their local frames in voxels."""
-    table = clutter.table("bracket", objects=4, spacing=0.03)
+    table = clutter.table("bracket", objects=4, spacing=0.04)
     cloud, scene = preprocess(transform(MOVED, table.part), "part"), preprocess(table.scene, "scene")
     part, index = prepare_part(cloud, scene, 600)
     T = scene.T_local_cloud @ table.poses[0] @ inverse(MOVED) @ inverse(cloud.T_local_cloud)
