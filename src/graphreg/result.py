@@ -143,7 +143,7 @@ class Result:
         """
         try:
             return cls(**_fields_from_json(json.loads(text)))
-        except (TypeError, ValueError, KeyError, RecursionError) as problem:
+        except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as problem:
             raise InputError(f"text: expected what to_json wrote, got {shown(text)} ({problem})") from problem
 
 

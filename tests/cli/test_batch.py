@@ -123,6 +123,26 @@ def test_bad_input_is_one_line(folder: Path, arguments: list[str], message: str)
     assert not list(folder.rglob("*.jsonl"))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("jobs.csv", f"source,target,voxel\na.ply,b.ply,{'-' * 5000}1"),
+        ("jobs.jsonl", "[" * 100_000),
+        ("jobs.jsonl", '{"source": "a\\u0000", "target": "\\ud800"}'),
+        ("results.jsonl", '{"key":' * 100_000),
+        ("results.jsonl", '{"key": []}'),
+    ],
+)
+def test_hostile_tables_and_results_are_one_line(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / "jobs.csv").write_text("source,target\na.ply,b.ply\n")
+    (tmp_path / name).write_text(content + "\n")
+    jobs = name if name.startswith("jobs") else "jobs.csv"
+    done = batch_command(jobs, "-o", "results.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "memory" not in done.stderr
+
+
 @pytest.mark.slow
 def test_after_ctrl_c_the_same_command_resumes(tmp_path: Path) -> None:
     jobs: list[dict[str, Any]] = pairs_of(tmp_path, write_scans(tmp_path, 4))

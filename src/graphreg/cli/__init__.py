@@ -18,6 +18,7 @@ from graphreg.cli.apply import apply
 from graphreg.cli.batch import batch
 from graphreg.cli.bench import bench
 from graphreg.cli.clean import clean
+from graphreg.cli.console import plain
 from graphreg.cli.convert import convert
 from graphreg.cli.data import data
 from graphreg.cli.demo import demo
@@ -129,5 +130,5 @@ def main() -> None:
 
 
 def _fail(problem: str) -> NoReturn:
-    typer.echo(f"graphreg: {problem}", err=True)
+    typer.echo(plain(f"graphreg: {problem}"), err=True)
     sys.exit(2)

@@ -5,11 +5,14 @@ Errors are printed always.
 
 from __future__ import annotations
 
+import re
 from contextvars import ContextVar
 
 import typer
 
 QUIET, NORMAL, VERBOSE = "--quiet", "", "--verbose"
+# What a terminal obeys, and what it cannot print. Names and excerpts from files may contain it.
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _verbosity = ContextVar("verbosity", default=NORMAL)
 
 
@@ -36,19 +39,24 @@ def is_quiet() -> bool:
     return _verbosity.get() == QUIET
 
 
+def plain(text: str) -> str:
+    """The text with escapes instead of control characters."""
+    return CONTROL_CHARACTERS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def output(text: str) -> None:
     """Print the result of a command."""
     if not is_quiet():
-        typer.echo(text)
+        typer.echo(plain(text))
 
 
 def note(text: str) -> None:
     """Print a remark that is not part of the result."""
     if not is_quiet():
-        typer.echo(text, err=True)
+        typer.echo(plain(text), err=True)
 
 
 def detail(text: str) -> None:
     """Print a remark with --verbose only."""
     if _verbosity.get() == VERBOSE:
-        typer.echo(text, err=True)
+        typer.echo(plain(text), err=True)
