@@ -138,7 +138,7 @@ class Schedule:
     def _task_of_ready_job(self, number: int, statuses: list[_CloudStatus]) -> RegisterTask | None:
         """The task of a job whose clouds are known; None where it is done already, a duplicate, or cannot be done."""
         job, clouds = self._jobs[number], self._clouds_of[number]
-        # Files that cannot be read are told apart by their names.
+        # Files that cannot be read differ by their names.
         contents = (
             statuses[0].content or f"{UNREADABLE}: {job.source}",
             statuses[1].content or f"{UNREADABLE}: {job.target}",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
-# A page of another site must neither frame the viewer nor be told its address; what it serves is not stored.
+# A page of another site must neither frame the viewer nor learn its address; what it serves is not stored.
 HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
