@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import laspy
 import numpy as np
+import pye57
 
 from fuzz.calls import call
 from fuzz.mutations import mutate
@@ -74,6 +76,20 @@ def _write_clouds(folder: Path) -> None:
         "named.xyz": f"# x y z\n{rows}".encode(),
     }.items():
         (folder / name).write_bytes(content)
+    _write_clouds_of_libraries(folder)
+
+
+def _write_clouds_of_libraries(folder: Path) -> None:
+    """What is read but not written: points compressed one by one; scans with poses, colours and invalid points."""
+    las = laspy.LasData(laspy.LasHeader(point_format=3, version="1.2"))
+    las.x, las.y, las.z = POINTS.T
+    las.write(str(folder / "pointwise.laz"))
+    columns = {f"cartesian{axis}": POINTS[:, i].copy() for i, axis in enumerate("XYZ")}
+    columns |= {name: np.arange(12) for name in ("colorRed", "colorGreen", "colorBlue", "rowIndex", "columnIndex")}
+    with pye57.E57(str(folder / "scans.e57"), "w") as file:
+        for turn in (np.array([1.0, 0, 0, 0]), np.array([0, 1.0, 0, 0])):
+            states = {"cartesianInvalidState": np.arange(12) % 3, "intensity": np.arange(12.0)}
+            file.write_scan_raw(columns | states, rotation=turn, translation=np.arange(3.0))
 
 
 def _read_cloud(path: Path) -> None:

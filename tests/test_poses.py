@@ -159,6 +159,8 @@ def test_normals_rotate_with_their_cloud_and_other_attributes_stay() -> None:
         (pose(2 * np.eye(3), [0, 0, 0]), "scale"),
         (pose(np.diag([1, 1, -1]), [0, 0, 0]), "reflection"),
         (np.full((4, 4), np.nan), "finite"),
+        (pose([[1e200, 1e200, 0], [1e200, -1e200, 0], [0, 0, 1]], [0, 0, 0]), "scale"),
+        ([[10**400] * 4] * 4, "list"),
     ],
 )
 def test_what_is_no_pose_is_refused(value: object, message: str) -> None:

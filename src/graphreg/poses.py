@@ -80,7 +80,8 @@ def as_pose(value: Any, name: str = "init", tolerance: float = RIGID_TOLERANCE) 
     if np.abs(matrix[3] - [0, 0, 0, 1]).max() > tolerance:
         raise InputError(f"{name}: expected 0 0 0 1 as the last row, got {matrix[3]}")
     linear = matrix[:3, :3]
-    if np.abs(linear @ linear.T - np.eye(3)).max() > tolerance:
+    # The first, as the square of a large number is infinite.
+    if np.abs(linear).max() > 2 or np.abs(linear @ linear.T - np.eye(3)).max() > tolerance:
         raise InputError(f"{name}: expected a rotation without scale or shear, got\n{linear}")
     if np.linalg.det(linear) < 0:
         raise InputError(f"{name}: expected a rotation, got a reflection (determinant -1)")
