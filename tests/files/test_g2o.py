@@ -55,6 +55,7 @@ def test_information_is_that_of_g2o(tmp_path: Path) -> None:
         ("EDGE_SE3:QUAT 0 0 0 0 0 0 0 0 1" + " 1" * 21, "line 3: expected two vertices of the file, got 0 and 0"),
         ("EDGE_SE3:QUAT 0 1 0 0 0 0 0 0 2" + " 1" * 21, "line 3: expected a translation and a unit quaternion"),
         ("EDGE_SE3:QUAT 0 1 0 0 0 0 0 0 1" + " nan" * 21, "line 3: expected finite numbers"),
+        ("EDGE_SE3:QUAT 0 1 1e308 0 0 0 0 0 1" + " 1" * 21, "line 3: expected finite numbers, of 1e\\+75 at most"),
     ],
 )
 def test_a_bad_edge_is_named_by_its_line(tmp_path: Path, line: str, message: str) -> None:

@@ -22,6 +22,8 @@ from graphreg.files.pose_files import G2O_VERTEX, format_row, from_quaternions, 
 from graphreg.poses import PoseGraph, adjoint
 
 G2O_EDGE = "EDGE_SE3:QUAT"
+# Derived: an information times the square of a translation must stay finite in float64.
+MAX_NUMBER = 1e75
 UPPER_TRIANGLE = np.triu_indices(6)
 
 
@@ -58,9 +60,10 @@ def read_graph(path: str | os.PathLike[str]) -> PoseGraph:
         if unknown.any():
             row = int(np.flatnonzero(unknown)[0])
             file.fail(f"{line(row)}: expected two vertices of the file, got {rows[row, 0]:g} and {rows[row, 1]:g}")
-        if not np.isfinite(rows).all():
-            row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-            file.fail(f"{line(row)}: expected finite numbers")
+        usable = (np.abs(rows) <= MAX_NUMBER).all(axis=1)
+        if not usable.all():
+            row = int(np.flatnonzero(~usable)[0])
+            file.fail(f"{line(row)}: expected finite numbers, of {MAX_NUMBER:g} at most")
         transforms = from_quaternions(file, rows[:, 2:9], line) if len(rows) else np.zeros((0, 4, 4))
     information = np.zeros((len(rows), 6, 6))
     upper, lower = UPPER_TRIANGLE
