@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -61,9 +61,11 @@ for _surface in (ImplicitSurface, ConvexScene):
 
 
 @pytest.fixture
-def forget_rays() -> Callable[[], None]:
-    """Call it to have the next rays cast again."""
-    return _KNOWN_RAYS.clear
+def forget_rays() -> Iterator[Callable[[], None]]:
+    """Call it to have the next rays of this test cast again."""
+    known = dict(_KNOWN_RAYS)
+    yield _KNOWN_RAYS.clear
+    _KNOWN_RAYS.update(known)
 
 
 @pytest.fixture(scope="session")

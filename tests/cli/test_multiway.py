@@ -78,10 +78,10 @@ def test_a_scan_without_overlap_is_left_out_and_is_exit_status_1(folder: Path) -
     assert output["groups"] == [list(SCANS)]
     assert output["poses"][0] is None
     assert np.loadtxt(folder / "poses.tum")[:, 0].tolist() == [1, 2, 3]
-    written = multiway_command("casting.ply", *SCANS, "-o", "poses", cwd=folder)
+    written = multiway_command("casting.ply", *SCANS[:2], "-o", "poses", cwd=folder)
     assert written.returncode == 1
     assert "left out: casting.ply: " in written.stdout
-    assert sorted(path.name for path in (folder / "poses").iterdir()) == ["scan0.txt", "scan1.txt", "scan2.txt"]
+    assert sorted(path.name for path in (folder / "poses").iterdir()) == ["scan0.txt", "scan1.txt"]
 
 
 @pytest.mark.parametrize(
