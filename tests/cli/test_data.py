@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,13 +16,16 @@ from unittest.mock import patch
 
 import pytest
 from tests.support.commands import run_command
+from tests.support.fake_server import tar_gz
 
 from graphreg.datasets.catalogue import DATASETS, Archive
+
+TOY = tar_gz({"toy/a.txt": b"one"})
 
 
 def command(*arguments: object, cwd: Path, url: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `graphreg data` with one more data set, whose server is on this machine."""
-    toy = replace(DATASETS["stanford_bunny"], name="toy", archives=(Archive(url, 1000),), pattern="toy/**/*.txt")
+    toy = replace(DATASETS["stanford_bunny"], name="toy", archives=(Archive(url, len(TOY)),), pattern="toy/**/*.txt")
     with patch.dict(DATASETS, toy=toy), patch.dict(os.environ, {"no_proxy": "127.0.0.1"} | environment):
         if "GRAPHREG_DATA" not in environment:
             os.environ.pop("GRAPHREG_DATA", None)
@@ -36,10 +37,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     """A server with toy.tar.gz."""
     served = tmp_path / "served"
     served.mkdir()
-    with tarfile.open(served / "toy.tar.gz", "w:gz") as archive:
-        member = tarfile.TarInfo("toy/a.txt")
-        member.size = 3
-        archive.addfile(member, io.BytesIO(b"one"))
+    (served / "toy.tar.gz").write_bytes(TOY)
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *arguments: object) -> None: ...

@@ -105,11 +105,16 @@ def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
 PROGRAM = """
 import sys
 from dataclasses import replace
+from urllib.request import urlopen
 from graphreg.cli import main
 from graphreg.datasets.catalogue import DATASETS
 from graphreg.errors import MissingExtraError
 server, name = sys.argv.pop(1), sys.argv[3]
-archives = [replace(one, url=f"{server}/{one.name}", checksum=None) for one in DATASETS[name].archives]
+archives = []
+for one in DATASETS[name].archives:
+    url = f"{server}/{one.name}"
+    with urlopen(url) as answer:
+        archives.append(replace(one, url=url, size=int(answer.headers["Content-Length"]), checksum=None))
 DATASETS[name] = replace(DATASETS[name], archives=tuple(archives))
 main()
 """
