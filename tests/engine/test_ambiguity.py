@@ -39,6 +39,15 @@ def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["stairs", "box 4 %"])
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_a_scene_that_repeats_itself_is_no_success_although_all_of_it_overlaps(name: str, seed: int) -> None:
+    found, _ = registered(name, seed)
+    assert not found.success
+    assert found.overlap > 0.8
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed"), [("plate with a boss", 1), ("cylinder with a mark", 0), ("identical objects", 1)]
 )

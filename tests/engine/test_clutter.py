@@ -41,6 +41,14 @@ def test_neither_have_sampled_surfaces(name: str) -> None:
     assert not find_clutter(neighbour_graph(points, K)).any()
 
 
+def test_neither_has_a_body_of_which_one_part_is_sampled_more_densely() -> None:
+    directions = np.random.default_rng(0).normal(size=(6_000, 3))
+    sphere = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    dense = sphere[:, 2] > 0
+    points = np.concatenate([sphere[dense], sphere[~dense][::6]])
+    assert not find_clutter(neighbour_graph(points, K)).any()
+
+
 def test_coincident_points_and_lines_have_no_clutter() -> None:
     line = np.linspace(0, 1, 200)[:, None] * [1.0, 2.0, 0.5]
     assert not find_clutter(neighbour_graph(line, K)).any()

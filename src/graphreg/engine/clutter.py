@@ -32,18 +32,20 @@ class ClutterParameters:
     most_variation : float
         Standard deviation over mean of the volumes around clutter: k^-1/2 where it is uniform, and more than this
         where the density of a scan varies.
-    cells : int
-        Along each axis of the bounding box;
+    points_per_cell, max_cells : int
+        The bounding box is divided into cells that hold as many points of clutter on average, at most so many along
+        each axis;
     least_occupied : float
-        clutter is in more than this share of the cells, a surface is not.
+        clutter is in more than this share of them, a surface is not.
     """
 
     iterations: int = 40
     least_share: float = 0.25
     least_contrast: float = 3.0
     most_variation: float = 0.75
-    cells: int = 4
-    least_occupied: float = 0.7
+    points_per_cell: int = 5
+    max_cells: int = 16
+    least_occupied: float = 0.5
 
 
 CLUTTER = ClutterParameters()
@@ -98,7 +100,10 @@ def _largest_volume_on_surfaces(volumes: Floats, k: int) -> float:
 
 def _occupied_share(points: Floats, chosen: Mask) -> float:
     """Share of the cells of the bounding box with chosen points."""
+    per_axis = min(int(np.cbrt(np.count_nonzero(chosen) / CLUTTER.points_per_cell)), CLUTTER.max_cells)
+    if per_axis < 2:
+        return 0.0
     low, size = points.min(axis=0), np.ptp(points, axis=0)
-    cells = np.minimum(CLUTTER.cells * (points[chosen] - low) / np.where(size > 0, size, 1.0), CLUTTER.cells - 1)
-    numbers = cells.astype(int) @ CLUTTER.cells ** np.arange(3)
-    return len(np.unique(numbers)) / CLUTTER.cells**3
+    cells = np.minimum(per_axis * (points[chosen] - low) / np.where(size > 0, size, 1.0), per_axis - 1)
+    numbers = cells.astype(int) @ per_axis ** np.arange(3)
+    return len(np.unique(numbers)) / per_axis**3

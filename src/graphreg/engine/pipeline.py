@@ -5,8 +5,8 @@ describe    coarse and fine surfels, oriented normals, descriptors, mutual corre
 search      compatible correspondences propose poses; the best few are refined and ranked by the evidence for them
 refine      symmetric point-to-plane on fine surfels and all points
 judge       evidence, observability, confidence
-retry       where the evidence is weak: all proposals are refined; normals are reversed; clouds of very uneven density
-            are searched on uniformly subsampled points
+retry       where the evidence is weak, or the scene may repeat itself: all proposals are refined; where it is weak,
+            normals are reversed, and clouds of very uneven density are searched on uniformly subsampled points
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.ambiguity import compare_similar_poses
-from graphreg.engine.evidence import PairEvidence
+from graphreg.engine.evidence import Evidence, PairEvidence
 from graphreg.engine.hypotheses import refine_initial_pose, search_poses
 from graphreg.engine.outcome import EngineOutcome, PoseEstimate
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, preprocess
@@ -42,10 +42,15 @@ class RetryParameters:
         Overlap from which on no other pose is looked for.
     density_contrast : float
         Least contrast of one of the clouds for a search on subsampled points: below it that would find the same again.
+    repeated_overlap, repeated_share : float
+        A scene may repeat itself where the overlap is larger, and the inliers are a smaller share of the
+        correspondences that could be.
     """
 
     whole_overlap: float = 0.9
     density_contrast: float = 4.0
+    repeated_overlap: float = 0.6
+    repeated_share: float = 0.4
 
 
 RETRY = RetryParameters()
@@ -64,9 +69,14 @@ def register_graphreg(
     run = _Run(source, target, settings, init, seed, threads, callback, _StageClock())
     first = estimate = _estimate(run, _describe(run))
     verdict = _judge(run, estimate)
+    if init is not None or _stopped(first):
+        return _outcome(run, estimate, verdict)
+    if verdict.success and _may_repeat(verdict.evidence):
+        # Other poses may fit as well: only a thorough search finds them all.
+        estimate = _estimate(run, first.evidence, thorough=True, before=first.history)
+        return _outcome(run, estimate, _judge(run, estimate))
     for retry in (_retry_thoroughly, _retry_with_reversed_normals, _retry_subsampled):
-        stopped = len(estimate.history) < 2
-        if init is not None or stopped or verdict.success:
+        if _stopped(estimate) or verdict.success:
             break
         retried = retry(run, first, verdict)
         if retried is None:
@@ -74,7 +84,22 @@ def register_graphreg(
         second = _judge(run, retried)
         if (second.confidence, second.probability) > (verdict.confidence, verdict.probability):
             estimate, verdict = retried, second
+    return _outcome(run, estimate, verdict)
+
+
+def _outcome(run: _Run, estimate: PoseEstimate, verdict: Verdict) -> EngineOutcome:
     return EngineOutcome(**{**estimate.__dict__, "timings": run.clock.seconds}, verdict=verdict)
+
+
+def _stopped(estimate: PoseEstimate) -> bool:
+    """Whether the callback has stopped the registration."""
+    return len(estimate.history) < 2
+
+
+def _may_repeat(evidence: Evidence) -> bool:
+    """Whether fewer correspondences are inliers than the overlap would let expect: they may belong to other poses."""
+    possible = evidence.overlap * evidence.correspondences
+    return evidence.overlap > RETRY.repeated_overlap and evidence.inliers < RETRY.repeated_share * possible
 
 
 @dataclass(frozen=True)
