@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 
+from graphreg.argument_checks import check_integer
 from graphreg.clouds import Floats, as_cloud
 from graphreg.engine.part_pipeline import LocatedPart, locate_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
@@ -92,8 +92,7 @@ def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int 
     True
     """
     began = time.perf_counter()
-    if isinstance(most, bool) or not (isinstance(most, Integral) and int(most) >= 1):
-        raise InputError(f"most: expected a whole number from 1 on, got {most!r}")
+    check_integer("most", most, 1)
     require_seed(seed)
     settings = EngineSettings()
     small = _preprocessed(part, "part", settings, seed)

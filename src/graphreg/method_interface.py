@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from graphreg.argument_checks import check_choice, check_flag, is_integer, is_number, shown
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 
@@ -82,11 +83,10 @@ class MethodSettings:
 
     def _require(self, expected: str, holds: Callable[[Any], bool], *names: str, whole: bool = False) -> None:
         """Refuse fields that are not numbers, or of which `holds` is not true."""
-        kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
         for name in names:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, kinds) or not holds(value):
-                raise InputError(f"{name}: expected {expected}, got {value!r}")
+            if not (is_integer(value) if whole else is_number(value)) or not holds(value):
+                raise InputError(f"{name}: expected {expected}, got {shown(value)}")
 
     def _require_positive(self, *names: str) -> None:
         self._require("a positive number", lambda value: 0 < value < np.inf, *names)
@@ -102,13 +102,10 @@ class MethodSettings:
 
     def _require_flag(self, *names: str) -> None:
         for name in names:
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise InputError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+            check_flag(name, getattr(self, name))
 
     def _require_choice(self, name: str, *choices: str) -> None:
-        if getattr(self, name) not in choices:
-            expected = " or ".join(repr(choice) for choice in choices)
-            raise InputError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
+        check_choice(name, getattr(self, name), choices)
 
 
 SettingsIn = TypeVar("SettingsIn", bound=MethodSettings, contravariant=True)

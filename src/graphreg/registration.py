@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from graphreg.argument_checks import check_callable, check_choice, check_integer
 from graphreg.baselines import BASELINES
 from graphreg.clouds import Cloud, Floats, as_array, as_cloud
 from graphreg.engine.coincident_points import coincident_points
@@ -220,8 +220,8 @@ def run_method(
 ) -> Result:
     """Do what `register` does, with a method and settings whose names are known at run time only."""
     began = time.perf_counter()
-    if method not in METHODS:
-        raise InputError(f"method: expected one of {', '.join(METHODS)}, got {method!r}")
+    check_choice("method", method, METHODS)
+    check_callable("callback", callback)
     given = _accepted(source, "source", method), _accepted(target, "target", method)
     clouds = _without_coincident(given[0]), _without_coincident(given[1])
     settings = _settings(method, options, clouds)
@@ -377,8 +377,7 @@ def _settings(
 
 def require_seed(seed: Any) -> None:
     """Refuse a seed that is no whole number from 0 on."""
-    if not (isinstance(seed, Integral) and int(seed) >= 0):
-        raise InputError(f"seed: expected a whole number from 0 on, got {seed!r}")
+    check_integer("seed", seed)
 
 
 def _weights(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphreg.argument_checks import shown
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.files.input_file import shown
 from graphreg.method_interface import Iteration
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import os
 
-from graphreg.errors import InputError
+from graphreg.argument_checks import check_integer
 
 MAX_THREADS = 1024
 
@@ -32,10 +31,4 @@ def thread_count(threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    try:
-        count = operator.index(threads)
-    except TypeError:
-        raise InputError(f"threads: expected a whole number or None, got {threads!r}") from None
-    if count < 1:
-        raise InputError(f"threads: expected at least 1, got {count}")
-    return min(count, MAX_THREADS)
+    return min(check_integer("threads", threads, 1), MAX_THREADS)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import graphreg._core as _core
+from graphreg.argument_checks import check_positive
 from graphreg.clouds import Floats, as_cloud, extent
 from graphreg.errors import InputError
 from graphreg.threads import thread_count
@@ -38,14 +37,14 @@ def voxel_downsample(points: Any, size: float, threads: int | None = None) -> Fl
 
     Examples
     --------
+    >>> import numpy as np
     >>> points = np.array([[0.1, 0.1, 0.1], [0.3, 0.1, 0.1], [1.5, 0.5, 0.5]])
     >>> voxel_downsample(points, 1.0)
     array([[0.2, 0.1, 0.1],
            [1.5, 0.5, 0.5]])
     """
     cloud = as_cloud(points, "points")
-    if not (isinstance(size, (int, float, np.integer, np.floating)) and 0 < size < np.inf):
-        raise InputError(f"size: expected a positive length, got {size!r}")
+    check_positive("size", size, "a positive length")
     length = extent(cloud.points)
     max_voxels = 2**_core.VOXEL_BITS
     if length / size >= max_voxels - 1:

@@ -124,7 +124,7 @@ def test_a_job_that_hangs_is_set_aside(
 def test_invalid_arguments_are_refused_before_anything_is_written(jobs: list[dict[str, Any]], tmp_path: Path) -> None:
     out = tmp_path / "results.jsonl"
     for options, problem in (
-        ({"workers": 0}, "workers: expected a positive whole number"),
+        ({"workers": 0}, "workers: expected a whole number from 1 on"),
         ({"timeout": 0}, "timeout: expected a positive number"),
         ({"retries": -1}, "retries: expected a whole number"),
         ({"run": lambda *_: None}, "run: expected a function of a module"),

@@ -115,5 +115,5 @@ def test_fraction_out_of_range(fraction: float) -> None:
 
 
 def test_unknown_method() -> None:
-    with pytest.raises(graphreg.InputError, match="^method: expected 'top' or 'proportional', got 'best'"):
+    with pytest.raises(graphreg.InputError, match="^method: expected one of top, proportional, got 'best'"):
         graphreg.resample(random_cloud("blob", 50, 0), 0.5, method="best")  # type: ignore[arg-type]

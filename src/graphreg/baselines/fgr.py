@@ -58,7 +58,7 @@ class FgrSettings(BaselineSettings):
         super().__post_init__()
         self._require_count("max_iterations", "max_triangles")
         self._require_positive("radius", "max_distance")
-        self._require("a number above 1", lambda value: value > 1, "division")
+        self._require("a number above 1", lambda value: 1 < value < np.inf, "division")
         self._require_share("similarity")
 
 

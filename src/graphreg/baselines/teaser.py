@@ -81,7 +81,7 @@ class TeaserSettings(BaselineSettings):
         super().__post_init__()
         self._require_count("max_iterations", "max_matches")
         self._require_positive("radius", "noise_bound")
-        self._require("a number above 1", lambda value: value > 1, "factor")
+        self._require("a number above 1", lambda value: 1 < value < np.inf, "factor")
 
 
 def register_teaser(

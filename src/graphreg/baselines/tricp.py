@@ -51,7 +51,7 @@ class TricpSettings(BaselineSettings):
         super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("tolerance")
-        self._require("a number from 0 on", lambda value: value >= 0, "preference")
+        self._require("a number from 0 on", lambda value: 0 <= value < np.inf, "preference")
         self._require_overlap("smallest_overlap")
         if self.overlap is not None:
             self._require_overlap("overlap")

@@ -7,7 +7,6 @@ appended to the store, a file of JSON lines, before anything else is done with i
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections import Counter
@@ -18,15 +17,17 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from graphreg.argument_checks import check_callable, check_flag, check_integer, check_positive, shown
 from graphreg.batches.jobs import as_jobs, check_settings
 from graphreg.batches.schedule import Schedule
 from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
+from graphreg.files.input_file import as_path
 from graphreg.files.output_file import check_output_path
 from graphreg.registration import register
 from graphreg.result import Result
-from graphreg.threads import thread_count
+from graphreg.threads import MAX_THREADS, thread_count
 
 if TYPE_CHECKING:
     from graphreg.batches.executors import Executor
@@ -161,11 +162,15 @@ def batch(
     if run is register:
         check_settings(checked)
     _check_arguments(workers, timeout, retries, run)
-    path = check_output_path(Path(out))
+    check_flag("again", again)
+    check_callable("progress", progress)
+    if not isinstance(dask, (str, type(None))):
+        raise InputError(f"dask: expected the address of a scheduler, got {shown(dask)}")
+    path = check_output_path(as_path(out, "out"))
     if path.suffix != ".jsonl":
         raise FileError(path, "expected a name that ends in .jsonl for the results")
-    folder = Path(os.path.abspath(f"{path}.cache" if cache is None else cache))
-    count = thread_count(None) if workers is None else workers
+    folder = Path(os.path.abspath(as_path(f"{path}.cache" if cache is None else cache, "cache")))
+    count = thread_count(None) if workers is None else min(workers, MAX_THREADS)
     with closing(ResultStore(path)) as store:
         schedule = Schedule(checked, store, folder, run, again)
 
@@ -231,12 +236,10 @@ def _free_workers(capacities: Mapping[Hashable, int], load: Mapping[Hashable, in
 def _check_arguments(workers: Any, timeout: Any, retries: Any, run: Any) -> None:
     if os.name != "posix":
         raise InputError("batch: its workers need Linux or macOS; on Windows it runs within WSL")
-    if workers is not None and not (isinstance(workers, int) and workers > 0):
-        raise InputError(f"workers: expected a positive whole number, got {workers!r}")
-    if not (isinstance(timeout, (int, float)) and 0 < timeout < math.inf):
-        raise InputError(f"timeout: expected a positive number of seconds, got {timeout!r}")
-    if not (isinstance(retries, int) and retries >= 0):
-        raise InputError(f"retries: expected a whole number from 0 on, got {retries!r}")
+    if workers is not None:
+        check_integer("workers", workers, 1)
+    check_positive("timeout", timeout, "a positive number of seconds")
+    check_integer("retries", retries)
     name = getattr(run, "__qualname__", "<")
     if not callable(run) or "<" in name or run.__module__ == "__main__":
-        raise InputError(f"run: expected a function of a module that other processes can import, got {run!r}")
+        raise InputError(f"run: expected a function of a module that other processes can import, got {shown(run)}")

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.argument_checks import shown
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import FileError, InputError
-from graphreg.files.input_file import as_path, quote, require_file, shown
+from graphreg.files.input_file import as_path, quote, require_file
 from graphreg.files.journal import canonical_json
 from graphreg.files.pose_files import read_pose
 from graphreg.poses import as_pose

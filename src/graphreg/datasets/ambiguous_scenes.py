@@ -16,13 +16,12 @@ from itertools import permutations, product
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from graphreg.argument_checks import check_choice, check_integer, check_number
 from graphreg.clouds import Floats, Mask
-from graphreg.datasets.arguments import check_integer, check_number
 from graphreg.datasets.convex_scenes import ConvexPart, box, cylinder, ellipsoid, gable
 from graphreg.datasets.props import car, chair, placed, table
 from graphreg.datasets.surface_sampling import sample_surface
 from graphreg.datasets.surfaces import rotation_zyx
-from graphreg.errors import InputError
 from graphreg.poses import inverse, pose, transform
 
 __all__ = ["AmbiguousPair", "names", "pair"]
@@ -114,8 +113,7 @@ def pair(name: str, *, points: int = 8000, noise: float | None = None, seed: int
     >>> pair("plate with a boss", points=500).determined
     True
     """
-    if name not in names():
-        raise InputError(f"name: expected one of {', '.join(names())}, got {name!r}")
+    check_choice("name", name, names())
     count = int(check_number("points", points, 10, 10_000_000))
     sigma = None if noise is None else check_number("noise", noise, 0, 1e6)
     check_integer("seed", seed)

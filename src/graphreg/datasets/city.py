@@ -15,8 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from graphreg.argument_checks import check_integer, check_number
 from graphreg.clouds import Floats, Mask
-from graphreg.datasets.arguments import check_integer, check_number
 from graphreg.datasets.convex_scenes import ConvexPart, ConvexScene, box, cylinder, ellipsoid, gable
 from graphreg.datasets.props import car, placed, street_furniture
 from graphreg.datasets.scanner import ReturnLoss, Sensor, simulate_scan

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphreg.argument_checks import check_choice, check_integer, check_number
 from graphreg.clouds import Floats
-from graphreg.datasets.arguments import check_integer, check_number
 from graphreg.datasets.convex_scenes import ConvexPart, box, cylinder, ellipsoid, gable
 from graphreg.datasets.surface_sampling import sample_surface
 from graphreg.datasets.surfaces import rotation_zyx
@@ -102,8 +102,7 @@ def table(
     >>> example.poses.shape, len(example.part) > 100
     ((2, 4, 4), True)
     """
-    if name not in PARTS:
-        raise InputError(f"name: expected one of {', '.join(PARTS)}, got {name!r}")
+    check_choice("name", name, PARTS)
     for label, count in (("instances", instances), ("objects", objects), ("seed", seed)):
         check_integer(label, count)
     if instances > objects:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.argument_checks import check_choice, check_integer, check_number
 from graphreg.clouds import Floats, Mask, as_cloud
-from graphreg.datasets.arguments import check_integer, check_number
-from graphreg.errors import InputError
 
 
 def add_outliers(points: Any, ratio: float, kind: str = "gaussian", seed: int = 0) -> tuple[Floats, Mask]:
@@ -43,12 +42,10 @@ def add_outliers(points: Any, ratio: float, kind: str = "gaussian", seed: int = 
     rng = np.random.default_rng(seed)
     count = int(len(cloud) * share)
     low, extent = cloud.min(axis=0), np.ptp(cloud, axis=0)
-    if kind == "gaussian":
+    if check_choice("kind", kind, ("gaussian", "uniform")) == "gaussian":
         outliers = cloud.mean(axis=0) + rng.normal(size=(count, 3)) * extent
-    elif kind == "uniform":
-        outliers = low + rng.random((count, 3)) * extent
     else:
-        raise InputError(f"kind: expected 'gaussian' or 'uniform', got {kind!r}")
+        outliers = low + rng.random((count, 3)) * extent
     return np.vstack([cloud, outliers]), np.arange(len(cloud) + count) >= len(cloud)
 
 

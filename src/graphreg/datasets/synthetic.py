@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphreg.argument_checks import check_choice, check_integer, check_number
 from graphreg.clouds import Floats
-from graphreg.datasets.arguments import check_integer, check_number
 from graphreg.datasets.contamination import add_noise, add_outliers
 from graphreg.datasets.scan_setups import SETUPS, ScanSetup
 from graphreg.datasets.scanner import ReturnLoss, cast_rays, simulate_scan
@@ -291,9 +291,7 @@ def surface(name: str, variant: int = 0) -> Surface:
 
 
 def _setup(name: str) -> ScanSetup:
-    if name not in SETUPS:
-        raise InputError(f"name: expected one of {', '.join(SETUPS)}, got {name!r}")
-    return SETUPS[name]
+    return SETUPS[check_choice("name", name, SETUPS)]
 
 
 def _overlap(setup: ScanSetup, scanned: Surface, source: Scan, target: Scan, noise: float) -> float:

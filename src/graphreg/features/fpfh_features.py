@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import graphreg._core as _core
+from graphreg.argument_checks import check_integer, check_positive
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph
@@ -77,9 +78,10 @@ def fpfh(
     ((1000, 33), True)
     """
     workers = thread_count(threads)
-    cloud = as_cloud(points, "points", min_points=k + 1)
-    if radius is not None and not 0 < radius < np.inf:
-        raise InputError(f"radius: expected a positive length, got {radius!r}")
+    cloud = as_cloud(points, "points", min_points=check_integer("k", k, 2) + 1)
+    check_integer("max_neighbours", max_neighbours, 1)
+    if radius is not None:
+        check_positive("radius", radius, "a positive length")
     if normals is None:
         used = outward_normals(cloud.points, k, workers)
     else:

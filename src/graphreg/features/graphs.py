@@ -10,7 +10,6 @@ whichever of several points at the same distance tau_i is taken as the k-th neig
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import graphreg._core as _core
+from graphreg.argument_checks import check_integer
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.threads import thread_count
@@ -201,12 +201,7 @@ def neighbour_graph(points: Any, k: int = 10, threads: int | None = None) -> Gra
     >>> graph.neighbours.tolist()
     [[1, 2], [0, 2], [1, 0], [2, 1]]
     """
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise InputError(f"k: expected a whole number, got {k!r}") from None
-    if k < 2:
-        raise InputError(f"k: expected at least 2 neighbours, got {k}")
+    k = check_integer("k", k, 2)
     cloud = as_cloud(points, "points")
     if len(cloud) <= k:
         raise InputError(

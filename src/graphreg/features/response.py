@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
+from graphreg.argument_checks import check_choice, check_integer, check_positive, is_number, shown
 from graphreg.clouds import Floats, Mask, as_cloud
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph, neighbour_graph
@@ -129,10 +130,12 @@ def resample(
     >>> points[rows].shape
     (200, 3)
     """
-    if not 0 < fraction <= 1:
-        raise InputError(f"fraction: expected more than 0 and at most 1, got {fraction!r}")
-    if method not in ("top", "proportional"):
-        raise InputError(f"method: expected 'top' or 'proportional', got {method!r}")
+    if not (is_number(fraction) and 0 < fraction <= 1):
+        raise InputError(f"fraction: expected more than 0 and at most 1, got {shown(fraction)}")
+    check_choice("method", method, ("top", "proportional"))
+    check_integer("seed", seed)
+    if alpha is not None:
+        check_positive("alpha", alpha, infinite=True)
     cloud = as_cloud(points, "points")
     graph = neighbour_graph(cloud, k, threads)
     response = response_intensity(graph)
@@ -198,8 +201,7 @@ def x84_inliers(response: Floats, alpha: float, rounding: float = 0.0) -> Mask:
     -------
     (N,) ndarray of bool
     """
-    if not alpha > 0:
-        raise InputError(f"alpha: expected a positive number, got {alpha!r}")
+    check_positive("alpha", alpha, infinite=True)
     finite = np.isfinite(response)
     if not finite.any():
         return finite

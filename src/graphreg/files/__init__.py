@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from graphreg.argument_checks import check_callable
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import FileError
 from graphreg.files.attribute_columns import omitted_attributes
@@ -148,6 +149,7 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
     array([7., 9.])
     """
     path = as_path(path)
+    check_callable("progress", progress)
     require_file(path)  # a pipe has no size to check counts against
     _, reader, _ = _format(path)
     # Rows that are not finite are dropped and counted, so numpy need not warn of them.
@@ -190,6 +192,7 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     ((), ('intensity',))
     """
     path = as_path(path)
+    check_callable("progress", progress)
     _, _, writer = _format(path)
     check_writable(path)
     cloud = as_cloud(points)

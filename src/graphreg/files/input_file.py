@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import reprlib
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
+from graphreg.argument_checks import shown
 from graphreg.clouds import Floats
 from graphreg.errors import FileError, InputError
 
@@ -357,13 +357,6 @@ def require_file(path: Path) -> None:
         raise FileError(path, "is a folder, not a file")
     if path.exists() and not path.is_file():
         raise FileError(path, "is not a regular file")
-
-
-def shown(value: Any) -> str:
-    """A value of any type and depth, short enough for an error message."""
-    form = reprlib.Repr()
-    form.maxstring = form.maxother = form.maxlong = 60
-    return form.repr(value)
 
 
 def quote(text: bytes | str) -> str:

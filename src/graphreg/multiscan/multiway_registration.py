@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.argument_checks import check_callable
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
@@ -136,6 +137,7 @@ def multiway(
     True
     """
     stopwatch = _Stopwatch()
+    check_callable("progress", progress)
     with stopwatch.stage("describe"):
         names = _checked_names(clouds, names)
         workers = thread_count(threads)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.multiscan.pose_graph import Groups
@@ -166,7 +167,7 @@ class Multiway:
         members = [transform_cloud(self.poses[scan], self.clouds[scan]) for scan in self.groups[0]]
         points = np.concatenate([cloud.points for cloud in members])
         if voxel is not None:
-            return as_cloud(voxel_downsample(points, voxel))
+            return as_cloud(voxel_downsample(points, check_positive("voxel", voxel, "a positive length")))
         shared = set.intersection(*(set(cloud.attributes) for cloud in members))
         attributes = {
             name: np.concatenate([cloud.attributes[name] for cloud in members])

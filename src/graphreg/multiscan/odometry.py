@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graphreg.argument_checks import check_callable, check_choice, check_flag, check_integer
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
@@ -67,9 +67,8 @@ class Odometry:
     """
 
     def __init__(self, *, mode: str = MODES[0], threads: int | None = None, seed: int = 0) -> None:
-        if mode not in MODES:
-            raise InputError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
-        self._pairs, self._threads, self._seed = mode == "pairs", thread_count(threads), _integer("seed", seed, 0)
+        check_choice("mode", mode, MODES)
+        self._pairs, self._threads, self._seed = mode == "pairs", thread_count(threads), check_integer("seed", seed)
         self._count = 0
         # Pose and relative transform of the last frame, which predict the next pose; was the last frame registered?
         self._pose, self._velocity, self._lost = np.eye(4), np.eye(4), False
@@ -233,8 +232,10 @@ def sequence(
     >>> [step.number for step in trajectory.steps]
     [0, 2]
     """
-    _integer("every", every)
-    end = None if limit is None else (_integer("limit", limit) - 1) * every + 1
+    check_integer("every", every, 1)
+    check_flag("keep_map", keep_map)
+    check_callable("callback", callback)
+    end = None if limit is None else (check_integer("limit", limit, 1) - 1) * every + 1
     odometry = Odometry(mode=mode, threads=threads, seed=seed)
     global_map = GlobalMap() if keep_map else None
     steps: list[FrameResult] = []
@@ -268,9 +269,3 @@ def _cloud_of(frame: Any) -> Cloud:
 
 def _name_of(frame: Any, number: int) -> str:
     return Path(frame).name if isinstance(frame, (str, os.PathLike)) else str(number)
-
-
-def _integer(name: str, value: Any, least: int = 1) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name}: expected a whole number from {least} on, got {value!r}")
-    return int(value)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.files import formats, write
@@ -25,6 +26,7 @@ from graphreg.paper.published import PaperSettings
 from graphreg.poses import as_pose, transform
 from graphreg.registration import METHODS, run_method
 from graphreg.result import Result
+from graphreg.threads import thread_count
 
 # Iterations a second: most registrations take less than a second and would be over before anyone could follow.
 DEFAULT_RATE = 20.0
@@ -106,7 +108,7 @@ class LiveRegistration:
 
     def __init__(self, source: Any, target: Any, threads: int | None = None) -> None:
         self._clouds = as_cloud(source, "source"), as_cloud(target, "target")
-        self._threads = threads
+        self._threads = thread_count(threads)
         self._changed = threading.Condition()
         self._snapshot = Snapshot(State.IDLE, np.eye(4), False, np.eye(4))
         self._allowed = 0.0
@@ -128,8 +130,7 @@ class LiveRegistration:
 
     def set_rate(self, rate: float) -> None:
         """Limit the iterations a second, from the next iteration on."""
-        if not rate > 0:
-            raise InputError(f"rate: expected a positive number, got {rate!r}")
+        check_positive("rate", rate)
         with self._changed:
             self._rate = rate
 

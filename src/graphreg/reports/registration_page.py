@@ -18,6 +18,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.engine.verdict import VERDICT
 from graphreg.errors import InputError
+from graphreg.files.input_file import as_path
 from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, transform
 from graphreg.registration import METHODS
@@ -92,11 +93,11 @@ def report(
     """
     from graphreg.reports.previews import as_result  # slow to import, and rarely needed
 
-    checked = as_result(result)
+    checked, file = as_result(result), as_path(path)
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names: expected two, for the source and the target, got {names!r}")
     clouds = describe_pair(source, target, threads)
-    write_page(path, registration_html(checked, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
+    write_page(file, registration_html(checked, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
 
 
 def registration_html(
