@@ -100,11 +100,13 @@ def test_nothing_that_a_file_refers_to_is_opened(tmp_path: Path, good: bytes) ->
 def changed(xml: str, kind: str) -> str:
     nested = '<a type="Structure">' * 40 + "</a>" * 40
     wide = "".join(f'<a{i} type="Integer"/>' for i in range(300))
+    equal = "<b type='Integer'/>" * 300
     begin, end = xml.index("<vectorChild"), xml.index("</vectorChild>") + len("</vectorChild>")
     scans = xml[begin:end].replace('recordCount="3"', 'recordCount="500000"') * 30
     spaces = " ".join(f'xmlns:a{i}="http://a/{i}"' for i in range(100))
     return {
         "nested": xml.replace("</e57Root>", nested + "</e57Root>"),
+        "equal": xml.replace("</e57Root>", f"<a type='Vector'>{equal}</a></e57Root>"),
         "wide": xml.replace("</e57Root>", wide + "</e57Root>"),
         "namespaces": xml.replace("<e57Root ", f"<e57Root {spaces} "),
         "negative": xml.replace('recordCount="3"', 'recordCount="-3"'),
@@ -124,6 +126,7 @@ def changed(xml: str, kind: str) -> str:
     ("kind", "message"),
     [
         ("nested", "nested more than 32 levels"),
+        ("equal", "too many elements or attributes, at 'b'"),
         ("wide", "too many elements or attributes, at 'a2"),
         ("namespaces", "too many elements or attributes, at 'e57Root'"),
         ("negative", "declares '-3' points"),

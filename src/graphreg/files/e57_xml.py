@@ -37,7 +37,7 @@ class XmlLimits:
     depth : int
         Levels of nesting.
     children : int
-        Elements within a structure; the library takes a time that is quadratic in them. Vectors may have any number.
+        Elements within a structure, or within a vector of equal types; the library compares each with all others.
     attributes : int
         Attributes of an element; again the time is quadratic.
     """
@@ -110,7 +110,8 @@ def _check_elements(file: InputFile, text: str) -> None:
             file.fail(f"its XML section has too many elements or attributes, at {quote(name)}")
         if len(open_elements) > XML_LIMITS.depth:
             file.fail(f"its XML section is nested more than {XML_LIMITS.depth} levels deep")
-        open_elements.append(XML_LIMITS.elements if attributes.get("type") == "Vector" else XML_LIMITS.children)
+        any_types = attributes.get("type") == "Vector" and attributes.get("allowHeterogeneousChildren") == "1"
+        open_elements.append(XML_LIMITS.elements if any_types else XML_LIMITS.children)
         if any(key.rpartition(":")[2] in SCHEMA_ATTRIBUTES for key in attributes):
             file.fail("its XML section refers to a schema in another file")
         records = parse_integer(attributes.get("recordCount", "0"))
