@@ -129,6 +129,15 @@ def test_points_of_many_extra_bytes_are_refused(tmp_path: Path) -> None:
         read_cloud(path)
 
 
+def test_points_in_very_many_chunks_are_refused(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.laz")
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<I", data, description(data) + 12, 1)
+    path.write_bytes(data)
+    with pytest.raises(FileError, match="divides 500 points into 500 chunks"):
+        read_cloud(path)
+
+
 def save_in_chunks(path: Path, sizes: list[int], described: list[int]) -> Path:
     """A file of chunks of various sizes, with a chunk table that may describe other ones."""
     write(path, POINTS)

@@ -20,6 +20,10 @@ ITEM_SIZES = {POINTWISE: {6: 20, 7: 8, 8: 6, 9: 29}, LAYERED: {10: 30, 11: 6, 12
 EXTRA_BYTES = {POINTWISE: 0, LAYERED: 14}
 # Layers of each kind of item; extra bytes have one for each byte.
 LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}
+# Chosen: chunks may have fewer points than this on average where they are few. One takes milliseconds to begin; the
+# usual size is 50,000 points.
+MIN_CHUNK_POINTS = 100
+MAX_SMALL_CHUNKS = 200
 # Memory that the decompressor takes for each extra byte of a point, measured.
 MODEL_BYTES = 10_000
 
@@ -63,6 +67,9 @@ def check(file: InputFile, header_size: int, records: int, data: int, width: int
     chunks = struct.unpack("<II", file.read_at(table, 8))[1]
     if chunks > table - data:  # a chunk takes a byte at least
         file.fail(f"declares {chunks} chunks, too many for a file of {file.size} bytes")
+    used = chunks if chunk_size == VARIABLE_CHUNK_SIZE else -(-count // chunk_size)
+    if used > MAX_SMALL_CHUNKS + count // MIN_CHUNK_POINTS:
+        file.fail(f"divides {count} points into {used} chunks, which would take too long to decompress")
     if compressor == LAYERED:
         layers = sum(LAYERS.get(part.kind, part.size) for part in parts)
         sizes = repeat(chunk_size) if chunk_size != VARIABLE_CHUNK_SIZE else _chunk_sizes(file, table, record)
