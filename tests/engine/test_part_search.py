@@ -60,6 +60,7 @@ def test_the_first_place_is_that_of_the_part() -> None:
     assert np.linalg.norm(places[0] - transform(T, part.centre[None])[0]) < part.radius
 
 
+@pytest.mark.slow
 def test_the_best_pose_is_the_true_one_with_any_number_of_threads() -> None:
     part, scene, T = example()
     found = search_part(part, scene, 1, threads=1)
