@@ -15,9 +15,9 @@ from graphreg.clouds import Cloud, Floats, as_array, as_cloud
 from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
-from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
+from graphreg.engine.unequal_sizes import register_or_locate
 from graphreg.engine.verdict import Verdict, judge_outcome
 from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Method, MethodSettings, Outcome
@@ -43,7 +43,7 @@ from graphreg.threads import thread_count
 METHODS: dict[str, Method[MethodSettings]] = {
     "graphreg": Method[EngineSettings](
         EngineSettings(),
-        register_graphreg,
+        register_or_locate,
         "our own: graph descriptors, pose hypotheses from compatible correspondences, robust refinement; global",
     ),
     "graphreg-paper": Method[PaperSettings](
@@ -345,7 +345,7 @@ def _alternatives(estimate: EngineOutcome) -> tuple[Alternative, ...]:
 
 def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
     """A validated cloud; a preprocessed one stays so for the method that can use it."""
-    if isinstance(value, PreprocessedCloud) and METHODS[method].run is register_graphreg:
+    if isinstance(value, PreprocessedCloud) and METHODS[method].run is register_or_locate:
         return value
     return as_cloud(value, name)
 

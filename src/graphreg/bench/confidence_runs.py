@@ -37,8 +37,8 @@ from graphreg.bench.pairs import (
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import ambiguous_scenes, synthetic
 from graphreg.engine.observability import Observability, median_roughness
-from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.settings import EngineSettings
+from graphreg.engine.unequal_sizes import register_or_locate
 from graphreg.errors import InputError
 from graphreg.files import read
 from graphreg.metrics import angular_error, rmsd, translation_error
@@ -324,7 +324,7 @@ def scene_of(name: str) -> str:
 def _judged(source: Floats, target: Floats) -> tuple[dict[str, Any], Floats, Observability | None]:
     """The verdict with everything it is based on, the transform, and its observability: `register` step by step."""
     clouds = as_cloud(source, "source").points, as_cloud(target, "target").points
-    outcome = register_graphreg(*clouds, EngineSettings(), threads=thread_count(None))
+    outcome = register_or_locate(*clouds, EngineSettings(), threads=thread_count(None))
     verdict, scores = outcome.verdict, (*(float(score) for score in outcome.evaluation.overlaps), None)
     observability = verdict.observability
     return (

@@ -7,6 +7,7 @@ preprocessing  PreprocessedCloud: sampled points in a local frame
 voxel_sizes    coarse and fine voxel sizes that suit both clouds
 surfels        voxel moments, and one surfel a voxel: point, normal, roughness
 cleaning       outlier removal by the X84 rule on the graph response
+clutter        removal of outliers that fill the volume
 orientation    signs of normals, from an inferred viewpoint
 descriptors    distributions of graph signals around each coarse surfel; nearest neighbours among them
 pyramid        SurfelPyramid: coarse and fine surfels with descriptors
@@ -28,4 +29,5 @@ symmetry          poses of a part onto itself
 part_search       votes for places, poses at each place
 part_candidates   instances, one pose a place
 part_pipeline     locate_part: all stages on one page
+unequal_sizes     register_or_locate: the method that `register` calls; a much smaller cloud is located in the other
 """

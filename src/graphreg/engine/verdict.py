@@ -25,9 +25,9 @@ class VerdictParameters:
     Attributes
     ----------
     logit : tuple of float
-        Logit of the probability that the pose is right: constant, then the factors of `verdict_features`. Fitted on a
-        sample of the runs of `graphreg bench confidence`, which prints the fit to all of them beside it and
-        cross-validates it over objects and scenes; the constant is chosen, and lower than fitted.
+        Logit of the probability that the pose is right: constant, then the factors of `verdict_features`. Fitted on
+        the runs of `graphreg bench confidence`, which prints the fit beside the constants in use, and cross-validates
+        it over objects and scenes.
     success : float
         Confidence from which on a registration is a success; chosen.
     most_if_degenerate : float
@@ -40,7 +40,7 @@ class VerdictParameters:
         For the reason: inliers that are few; chosen.
     """
 
-    logit: tuple[float, ...] = (-7.8, 1.07, 1.55, 1.75, -48.0, 0.7, -2.4)
+    logit: tuple[float, ...] = (-10.4, 1.55, 4.6, 1.1, -5.7, 0.7, -2.9)
     success: float = 0.75
     most_if_degenerate: float = 0.4
     most_margin: float = 2.0
@@ -174,7 +174,7 @@ def verdict_features(evidence: Evidence) -> dict[str, float]:
         "log(1 + nearest inliers)": float(np.log1p(evidence.nearest_inliers)),
         "tightness": evidence.tightness,
         "log(1 + spread)": float(np.log1p(evidence.spread)),
-        "floating": evidence.floating,
+        "floating^1/2": float(np.sqrt(evidence.floating)),
         "margin": float(np.clip(evidence.margin, -VERDICT.most_margin, VERDICT.most_margin)),
         "similarity": min(evidence.similarity, 1.0),
     }

@@ -1,0 +1,94 @@
+"""Clouds of very different sizes: where the search for a pose fails, the smaller one is located in the larger.
+
+A search at one resolution for both coarsens the larger cloud until nothing of the smaller one is left to distinguish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from graphreg.clouds import Floats
+from graphreg.engine.outcome import EngineOutcome
+from graphreg.engine.part_pipeline import LocatedPart, locate_part
+from graphreg.engine.pipeline import register_graphreg
+from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
+from graphreg.engine.settings import EngineSettings
+from graphreg.errors import InputError
+from graphreg.method_interface import Callback, Iteration
+from graphreg.poses import inverse
+
+
+@dataclass(frozen=True)
+class UnequalSizesParameters:
+    """Constants of the choice between the two searches; chosen.
+
+    Attributes
+    ----------
+    surfel_ratio : float
+        Clouds of which one has so many times as many surfels are of very different sizes.
+    """
+
+    surfel_ratio: float = 4.0
+
+
+UNEQUAL_SIZES = UnequalSizesParameters()
+
+
+def register_or_locate(
+    source: Floats | PreprocessedCloud,
+    target: Floats | PreprocessedCloud,
+    settings: EngineSettings,
+    init: Floats | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    callback: Callback | None = None,
+) -> EngineOutcome:
+    """Register the source to the target; where that fails and one is much smaller, locate it in the other."""
+    outcome = register_graphreg(source, target, settings, init, seed, threads, callback)
+    stopped = len(outcome.history) < 2
+    chosen = (settings.dof, settings.voxel, settings.weights) != (None, None, None)
+    if init is not None or stopped or chosen or outcome.verdict.success or not _sizes_differ(outcome):
+        return outcome
+    swapped = len(outcome.pyramids[0].coarse) > len(outcome.pyramids[1].coarse)
+    small, large = (target, source) if swapped else (source, target)
+    part, scene = _preprocessed(small, settings.points, seed), _preprocessed(large, None, seed).whole_cloud()
+    try:
+        found, timings = locate_part(part, scene, 1, settings, seed, threads)
+    except InputError:  # no surface stands out at the resolution of the part
+        return outcome
+    seconds = {**outcome.timings, "search": outcome.timings["search"] + sum(timings.values())}
+    if not found or not found[0].verdict.success or found[0].symmetry:
+        return replace(outcome, timings=seconds)
+    return replace(_as_registration(outcome, found[0], swapped, source, target, settings, threads), timings=seconds)
+
+
+def _sizes_differ(outcome: EngineOutcome) -> bool:
+    fewer, more = sorted(len(pyramid.coarse) for pyramid in outcome.pyramids)
+    return more > UNEQUAL_SIZES.surfel_ratio * fewer
+
+
+def _preprocessed(cloud: Floats | PreprocessedCloud, max_points: int | None, seed: int) -> PreprocessedCloud:
+    return cloud if isinstance(cloud, PreprocessedCloud) else preprocess(cloud, "points", None, max_points, seed)
+
+
+def _as_registration(
+    outcome: EngineOutcome,
+    located: LocatedPart,
+    swapped: bool,
+    source: Floats | PreprocessedCloud,
+    target: Floats | PreprocessedCloud,
+    settings: EngineSettings,
+    threads: int,
+) -> EngineOutcome:
+    """The located pose as the result: the covariance is that of both clouds, the verdict that of the part."""
+    T = inverse(located.outcome.transformation) if swapped else located.outcome.transformation
+    at_pose = register_graphreg(source, target, settings, T, threads=threads)
+    verdict = replace(
+        at_pose.verdict,
+        success=True,
+        confidence=located.verdict.confidence,
+        probability=located.verdict.probability,
+        reason=located.verdict.reason.replace("located", "registered", 1),
+    )
+    last = Iteration(len(outcome.history) + 1, T, -located.scores[0])
+    return replace(at_pose, transformation=T, verdict=verdict, history=(*outcome.history, last))
