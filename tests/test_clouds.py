@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -115,6 +116,21 @@ def test_the_callers_array_is_not_changed() -> None:
 def test_what_is_no_cloud_is_refused(value: Any, message: str) -> None:
     with pytest.raises(graphreg.InputError, match=rf"^scan: .*{message}"):
         as_cloud(value, "scan")
+
+
+@pytest.mark.parametrize("value", [10**400, "x", object(), [[1], [1, 2]], len, {}])
+def test_what_are_no_numbers_is_refused_with_the_argument(value: Any) -> None:
+    points = np.random.default_rng(0).normal(size=(20, 3))
+    calls: dict[str, Callable[[], object]] = {
+        "viewpoint": lambda: graphreg.normals(points, viewpoint=value),
+        "normals": lambda: graphreg.fpfh(points, normals=value),
+        "weights": lambda: graphreg.prepare(points, weights=value),
+        "init": lambda: graphreg.register(points, points, init=value),
+        "names": lambda: graphreg.multiway([points, points], names=3 if isinstance(value, (str, list)) else value),
+    }
+    for name, call in calls.items():
+        with pytest.raises(graphreg.InputError, match=f"^{name}: expected"):
+            call()
 
 
 def test_too_few_points_are_counted() -> None:

@@ -185,6 +185,33 @@ def as_array(value: Any) -> NDArray[Any]:
     return np.asarray(value)
 
 
+def as_floats(value: Any, name: str, expected: str = "numbers") -> Floats:
+    """Convert an argument to an array of numbers.
+
+    Parameters
+    ----------
+    value : array_like or tensor
+    name : str
+        Name of the argument in error messages.
+    expected : str, default "numbers"
+        What the argument should be, in error messages.
+
+    Returns
+    -------
+    ndarray
+        Of any shape.
+
+    Raises
+    ------
+    InputError
+        Where it is something else.
+    """
+    try:
+        return np.asarray(as_array(value), np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as problem:
+        raise InputError(f"{name}: expected {expected}, got {type(value).__name__}") from problem
+
+
 def sample_rows(count: int, size: int, seed: int = 0) -> NDArray[np.int64]:
     """Sample rows at random, without replacement, in ascending order.
 

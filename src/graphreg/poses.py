@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphreg.clouds import Cloud, Floats, as_array
+from graphreg.clouds import Cloud, Floats, as_floats
 from graphreg.errors import InputError
 
 # Chosen: the largest element of R R^T - I that is accepted from a user; files store poses with six digits or so.
@@ -69,10 +69,7 @@ def as_pose(value: Any, name: str = "init", tolerance: float = RIGID_TOLERANCE) 
     InputError
         Where `value` is no matrix of that shape, not finite, or has scale, shear or a reflection.
     """
-    try:
-        matrix = np.array(as_array(value), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as problem:
-        raise InputError(f"{name}: expected a 4x4 matrix of numbers, got {type(value).__name__}") from problem
+    matrix = as_floats(value, name, "a 4x4 matrix of numbers")
     if matrix.shape != (4, 4):
         raise InputError(f"{name}: expected a 4x4 matrix, got shape {matrix.shape}")
     if not np.isfinite(matrix).all():
@@ -107,10 +104,7 @@ def as_poses(value: Any, name: str = "poses") -> Floats:
     InputError
         Where one of them is no rigid transform, see `as_pose`.
     """
-    try:
-        array = np.asarray(as_array(value), np.float64)
-    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as problem:
-        raise InputError(f"{name}: expected 4x4 matrices of numbers, got {type(value).__name__}") from problem
+    array = as_floats(value, name, "4x4 matrices of numbers")
     if array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
         raise InputError(f"{name}: expected shape (4, 4) or (N, 4, 4), got {array.shape}")
     matrices = array.reshape(-1, 4, 4)

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphreg.argument_checks import check_callable, check_choice, check_integer
 from graphreg.baselines import BASELINES
-from graphreg.clouds import Cloud, Floats, as_array, as_cloud
+from graphreg.clouds import Cloud, Floats, as_cloud, as_floats
 from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
@@ -393,10 +393,7 @@ def _checked_weights(values: Any, cloud: Cloud | PreprocessedCloud, name: str) -
         return None
     if isinstance(cloud, PreprocessedCloud):
         raise InputError(f"weights: the {name} was preprocessed without them; pass them to prepare()")
-    try:
-        numbers = np.asarray(as_array(values), np.float64)
-    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
-        raise InputError(f"weights: expected numbers for the {name}, got {type(values).__name__}") from problem
+    numbers = as_floats(values, "weights", f"numbers for the {name}")
     if numbers.shape != cloud.kept.shape:
         raise InputError(f"weights: expected {len(cloud.kept)} for the {name}, got shape {numbers.shape}")
     if not (np.isfinite(numbers).all() and (numbers > 0).all()):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 import graphreg._core as _core
 from graphreg.argument_checks import check_integer, check_positive
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Floats, as_cloud, as_floats
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph
 from graphreg.features.invariant_features import fit_planes
@@ -85,7 +85,7 @@ def fpfh(
     if normals is None:
         used = outward_normals(cloud.points, k, workers)
     else:
-        rows = np.asarray(normals, np.float64)
+        rows = as_floats(normals, "normals")
         if rows.shape != (len(cloud.kept), 3):
             raise InputError(f"normals: expected shape {(len(cloud.kept), 3)}, got {rows.shape}")
         used = np.ascontiguousarray(rows[cloud.kept])

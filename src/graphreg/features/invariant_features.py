@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Floats, as_cloud, as_floats
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph, neighbour_graph
 
@@ -93,7 +93,7 @@ def normals(points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, thr
     cloud = as_cloud(points, "points")
     found, _ = fit_planes(neighbour_graph(cloud, k, threads))
     if viewpoint is not None:
-        sensor = np.asarray(viewpoint, np.float64)
+        sensor = as_floats(viewpoint, "viewpoint", "three finite numbers")
         if sensor.shape != (3,) or not np.isfinite(sensor).all():
             raise InputError(f"viewpoint: expected three finite numbers, got {viewpoint!r}")
         away = np.einsum("ij,ij->i", found, sensor - cloud.points) < 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphreg.clouds import Floats, as_array
+from graphreg.clouds import Floats, as_floats
 from graphreg.errors import FileError, InputError
 from graphreg.files.input_file import InputFile, as_path, quote, require_file
 from graphreg.files.output_file import OutputFile, atomic_write
@@ -158,10 +158,7 @@ def _timestamps(times: ArrayLike | None, count: int, format: str) -> Floats:
         return np.arange(count, dtype=np.float64)
     if format != "tum":
         raise InputError(f"times: {format} files have none, only tum does")
-    try:
-        stamps = np.asarray(as_array(times), np.float64)
-    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
-        raise InputError(f"times: expected numbers, got {type(times).__name__}") from problem
+    stamps = as_floats(times, "times")
     if stamps.shape != (count,) or not np.isfinite(stamps).all():
         raise InputError(f"times: expected {count} finite numbers, one for each pose, got shape {stamps.shape}")
     return stamps

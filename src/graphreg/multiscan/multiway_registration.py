@@ -10,7 +10,7 @@ refine    multiview refinement of all poses together on the surfaces of all scan
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -258,6 +258,8 @@ def _checked_names(clouds: Any, names: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(clouds, (str, bytes)) or not isinstance(clouds, Sequence) or len(clouds) < 2:
         got = f"{len(clouds)}" if isinstance(clouds, (list, tuple)) else type(clouds).__name__
         raise InputError(f"clouds: expected a list of at least two, got {got}")
+    if not (names is None or isinstance(names, Iterable)):
+        raise InputError(f"names: expected {len(clouds)} different ones, got {names!r}")
     checked = tuple(f"scan {number}" for number in range(len(clouds))) if names is None else tuple(map(str, names))
     if len(checked) != len(clouds) or len(set(checked)) < len(checked):
         raise InputError(f"names: expected {len(clouds)} different ones, got {', '.join(checked)}")
