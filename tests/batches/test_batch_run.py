@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from tests.support.batch_jobs import (
     batch_results,
-    faulty_register,
     keys_in,
     pairs_of,
     without_times,
     write_scans,
     write_table,
 )
+from tests.support.faulty_register import faulty_register
 
 import graphreg
 from graphreg import InputError

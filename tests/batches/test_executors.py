@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.batch_jobs import faulty_register, keys_in, without_times, write_table
+from tests.support.batch_jobs import keys_in, without_times, write_table
+from tests.support.faulty_register import faulty_register
 
 import graphreg
 from graphreg import InputError

@@ -6,7 +6,8 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-from tests.support.batch_jobs import faulty_register, write_scans
+from tests.support.batch_jobs import write_scans
+from tests.support.faulty_register import faulty_register
 
 import graphreg
 from graphreg.batches.cache import file_hash, is_cached

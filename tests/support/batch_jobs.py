@@ -1,11 +1,8 @@
-"""Small scans in files, and a function that crashes its worker. Tests of batches and their workers import this."""
+"""Small scans in files, the jobs that pair them, and what batches wrote."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -50,26 +47,6 @@ def write_table(folder: Path, jobs: list[dict[str, Any]]) -> Path:
 def batch_results(jobs: list[dict[str, Any]], out: Path, **options: Any) -> list[str]:
     """The records of a batch, without times."""
     return [without_times(record) for record in graphreg.batch(jobs, out, **options)]
-
-
-def faulty_register(source: Any, target: Any, *, fault: str = "", mark: str = "", **options: Any) -> graphreg.Result:
-    """Register, but crash, hang or raise where the job has the setting `fault`.
-
-    The file `mark` is created in the first attempt; where it exists, the fault does not occur.
-    """
-    if fault and not (mark and Path(mark).exists()):
-        if mark:
-            Path(mark).touch()
-        if fault == "exit":
-            os._exit(7)
-        if fault == "segfault":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        if fault == "hang":
-            time.sleep(1000)
-        if fault == "memory":
-            raise MemoryError
-        raise RuntimeError(fault)
-    return graphreg.register(source, target, **options)
 
 
 def without_times(record: Record) -> str:
