@@ -20,7 +20,6 @@ from graphreg import Result, register, write_poses
 from graphreg.batches.jobs import check_settings, read_jobs
 from graphreg.batches.store import Record, ResultStore
 from graphreg.clouds import as_cloud
-from graphreg.datasets import synthetic
 from graphreg.files import formats, read_cloud, write
 from graphreg.files.g2o import read_graph, write_graph
 from graphreg.files.pose_files import POSE_SUFFIXES, read_poses
@@ -132,6 +131,8 @@ def _read_jobs(path: Path) -> None:
 
 
 def _write_journals(folder: Path) -> None:
+    from graphreg.datasets import synthetic  # imports SciPy, which the processes of other targets do not need
+
     pair = synthetic.pair("dragon", 20, points=100)
     result = register(pair.source, pair.target, method="icp", init=pair.T_target_source, threads=1)
     (folder / "result.json").write_text(result.to_json())
