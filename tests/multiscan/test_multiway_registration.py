@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.support.body_scans import assert_registered, body_scans, foreign_scan, registered_body
@@ -12,6 +14,7 @@ from graphreg import InputError
 from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error
 from graphreg.poses import inverse, transform
+from graphreg.reports.multiway_page import multiway_report
 
 
 @pytest.mark.slow
@@ -105,7 +108,7 @@ def test_a_scan_without_a_surface_does_not_stop_the_others() -> None:
         ([np.zeros((20, 3))], None, "clouds: expected a list of at least two, got 1"),
         ("scans", None, "clouds: expected a list of at least two, got str"),
         ([np.zeros((20, 3))] * 2, ["a", "a"], "names: expected 2 different ones, got a, a"),
-        ([np.zeros((20, 3)), np.zeros((4, 3))], ["a", "b"], "b: has 4 points, but at least 11 are needed"),
+        ([np.zeros((4, 3)), np.zeros((20, 3))], ["a", "b"], "a: has 4 points, but at least 11 are needed"),
         ([np.zeros((20, 3)), np.eye(3)[[0, 1, 2] * 5]], ["a", "b"], "a: has 1 distinct points, but at least 11"),
         ([np.zeros((20, 3)), "text"], ["a", "b"], "b: expected an"),
     ],
@@ -113,3 +116,26 @@ def test_a_scan_without_a_surface_does_not_stop_the_others() -> None:
 def test_bad_input_is_named(clouds: object, names: list[str] | None, message: str) -> None:
     with pytest.raises(InputError, match=message):
         graphreg.multiway(clouds, names=names)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_scans_with_too_few_points_are_left_out_and_named(tmp_path: Path) -> None:
+    clouds, _ = body_scans()
+    usable = graphreg.multiway([clouds[0], clouds[3]], names=("a", "b"))
+    few = [np.empty((0, 3)), clouds[0], np.ones((30, 3)), clouds[3], np.full((50, 3), np.nan)]
+    result = graphreg.multiway(few, names=("none", "a", "one", "b", "nan"))
+    assert result.left_out == {
+        "none": "has 0 points, but at least 11 are needed",
+        "one": "has 1 distinct points, but at least 11 are needed",
+        "nan": "has 0 points, but at least 11 are needed",
+    }
+    assert not result.success
+    assert result.groups == ((1, 3),)
+    assert [(edge.source, edge.target) for edge in result.edges] == [(3, 1)]
+    assert np.array_equal(result.poses[[1, 3]], usable.poses)
+    assert np.isnan(result.poses[[0, 2, 4]]).all()
+    assert len(result.merged()) == len(usable.merged())
+    assert result.graph.poses.shape == (5, 4, 4)
+    assert '"none"' in result.to_json()
+    multiway_report(result, tmp_path / "report.html")
+    assert "has 0 points" in (tmp_path / "report.html").read_text()

@@ -16,6 +16,10 @@ from graphreg.voxels import voxel_downsample
 
 VOXELS = 200
 """Voxels along the longest extent of the clouds, where no voxel size is set (chosen)."""
+MIN_EXTENT = 1e-150
+"""Derived: the square of a distance must not become zero in float64."""
+LEAST_POINTS = 4
+"""Points that a rigid transform is estimated from, at least: one more than it needs."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class BaselineRun:
         Called with each recorded iteration.
     voxels : int, default 200
         Voxels along the longest extent of the clouds, where `voxel` is None.
+    least : int, default 4
+        Points that each cloud must have after downsampling.
 
     Attributes
     ----------
@@ -75,17 +81,26 @@ class BaselineRun:
         threads: int,
         callback: Callback | None,
         voxels: int = VOXELS,
+        least: int = LEAST_POINTS,
     ) -> None:
         self._began = time.perf_counter()
         extent = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
         if not extent > 0:
             raise InputError("source, target: all points coincide")
+        if extent < MIN_EXTENT:
+            raise InputError(f"source, target: have an extent of {extent:g}, too small to square")
         self.voxel = extent / voxels if voxel is None else voxel
         if self.voxel == 0:
             # Where most points are duplicates, the median spacing is zero and says nothing.
             self.voxel = max(_median_spacing(cloud, threads) for cloud in (source, target)) or extent / voxels
         else:
             source, target = (voxel_downsample(cloud, self.voxel, threads) for cloud in (source, target))
+        for name, cloud in (("source", source), ("target", target)):
+            count = len(cloud) if len(cloud) < least else len(_core.unique_points(np.ascontiguousarray(cloud)))
+            if count < least:
+                raise InputError(
+                    f"{name}: has {count} distinct points in voxels of {self.voxel:g}, but at least {least} are needed"
+                )
         self._downsampled = source, target
         self._origin = target.mean(axis=0)
         self._init = pose(np.eye(3), self._origin - source.mean(axis=0)) if init is None else init

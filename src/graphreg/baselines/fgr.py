@@ -95,7 +95,7 @@ def register_fgr(
     >>> result.success
     True
     """
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, least=settings.required_points)
     matches = match_fpfh(run, settings.radius)
     x, y = run.source[matches[:, 0]], run.target[matches[:, 1]]
     if len(matches):

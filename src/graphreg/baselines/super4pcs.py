@@ -46,12 +46,18 @@ class Super4pcsConstants:
         Every transform is first scored on each eighth point; the best eighth of them is scored on all points.
     min_separation : float
         Smallest distance of the fourth point of a base to the other three, as a share of the triangle's longest side.
+    crossings : int
+        Pairs of pairs that cross as those of a base do and are compared with it, about so many at most.
+    crossing_sample : int
+        Pairs that their number is estimated from.
     """
 
     triangles: int = 200
     congruent_sets: int = 200
     preselection: int = 8
     min_separation: float = 0.25
+    crossings: int = 1_000_000
+    crossing_sample: int = 500
 
 
 CONSTANTS = Super4pcsConstants()
@@ -251,13 +257,16 @@ def intersect_segments(sets: Floats) -> Intersections:
     Intersections
         With arrays of length S.
     """
+    # Fourth powers of lengths must not overflow; a power of two changes no other bit.
+    scale = 2.0 ** np.frexp(np.abs(sets).max(initial=0.0))[1]
+    sets = sets / scale
     u, v, w = sets[:, 1] - sets[:, 0], sets[:, 3] - sets[:, 2], sets[:, 0] - sets[:, 2]
     a, b, c, d, e = (np.einsum("ij,ij->i", one, other) for one, other in ((u, u), (u, v), (v, v), (u, w), (v, w)))
     tiny = np.finfo(float).tiny
     first = np.clip((b * e - c * d) / np.maximum(a * c - b * b, tiny), 0, 1)
     second = np.clip((b * first + e) / np.maximum(c, tiny), 0, 1)
     gap = np.linalg.norm(w + first[:, None] * u - second[:, None] * v, axis=1)
-    return Intersections(first, second, gap)
+    return Intersections(first, second, gap * scale)
 
 
 def sample_base(points: Floats, width: float, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -318,7 +327,13 @@ def congruent_sets(base: Floats, points: Floats, table: PairTable, tolerance: fl
         return np.empty((0, 4), np.int64)
     on_ab = points[ab[:, 0]] + first * (points[ab[:, 1]] - points[ab[:, 0]])
     on_cd = points[cd[:, 0]] + second * (points[cd[:, 1]] - points[cd[:, 0]])
-    offsets, indices, _ = _core.Tree(on_ab, 1).within(on_cd, gap + tolerance, 1)
+    tree = _core.Tree(on_ab, 1)
+    # Pairs of a base that is far from coplanar cross almost all others: then only some of them are compared.
+    tested = on_cd[:: -(-len(cd) // CONSTANTS.crossing_sample)]
+    crossings = len(tree.within(np.ascontiguousarray(tested), gap + tolerance, 1)[1]) / len(tested) * len(cd)
+    stride = max(int(crossings / CONSTANTS.crossings), 1)
+    cd, on_cd = cd[::stride], np.ascontiguousarray(on_cd[::stride])
+    offsets, indices, _ = tree.within(on_cd, gap + tolerance, 1)
     crossing = np.repeat(np.arange(len(cd)), np.diff(offsets))
     sets = np.column_stack([ab[indices], cd[crossing]])
     error = np.zeros(len(sets))

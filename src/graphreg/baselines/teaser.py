@@ -117,7 +117,7 @@ def register_teaser(
     >>> result.success
     True
     """
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, least=settings.required_points)
     matches = match_fpfh(run, settings.radius)
     if len(matches) > settings.max_matches:
         matches = matches[np.linspace(0, len(matches) - 1, settings.max_matches).astype(int)]

@@ -141,10 +141,13 @@ def multiway(
     with stopwatch.stage("describe"):
         names = _checked_names(clouds, names)
         workers = thread_count(threads)
-        accepted, scans = _preprocessed(clouds, names, EngineSettings(voxel=voxel), seed)
+        accepted, prepared, unusable = _preprocessed(clouds, names, EngineSettings(voxel=voxel), seed)
+        usable = list(prepared)
+        scans = [prepared[scan] for scan in usable]
         surfels, retrieval_voxel = retrieval_surfels(scans, workers)
         similarity = scan_similarity(surfels, workers)
-    registration = PairwiseRegistration(scans, names, voxel, seed, workers, progress)
+    scan_names = tuple(names[scan] for scan in usable)
+    registration = PairwiseRegistration(scans, scan_names, voxel, seed, workers, progress)
     with stopwatch.stage("register"):
         _register_similar_pairs(registration, similarity)
     with stopwatch.stage("optimise"):
@@ -158,7 +161,9 @@ def multiway(
         solution = _optimised(registration.edges, scans)
     with stopwatch.stage("refine"):
         poses = refine_multiview(scans, solution.poses, solution.used_pairs, voxel, workers)
-    return _assembled(names, accepted, solution, poses, stopwatch.timings())
+    scan_clouds = tuple(accepted[scan] for scan in usable)
+    result = _assembled(scan_names, scan_clouds, solution, poses, stopwatch.timings())
+    return _with_unusable(result, names, accepted, usable, unusable) if unusable else result
 
 
 def _register_similar_pairs(
@@ -268,15 +273,45 @@ def _checked_names(clouds: Any, names: Sequence[str] | None) -> tuple[str, ...]:
 
 def _preprocessed(
     clouds: Sequence[Any], names: Sequence[str], settings: EngineSettings, seed: int
-) -> tuple[tuple[Cloud, ...], list[PreprocessedCloud]]:
-    """The clouds, checked, and the scans that are made of them."""
+) -> tuple[tuple[Cloud, ...], dict[int, PreprocessedCloud], dict[str, str]]:
+    """The clouds, checked; the scans that are made of them, by number; and which have too few points, and why."""
     least = settings.k + 1
-    accepted = tuple(as_cloud(cloud, name, least) for cloud, name in zip(clouds, names, strict=True))
-    scans = [prepare_sample(cloud, seed=seed) for cloud in accepted]
-    for name, scan in zip(names, scans, strict=True):
-        if len(scan) < least:
-            raise InputError(f"{name}: has {len(scan)} distinct points, but at least {least} are needed")
-    return accepted, scans
+    accepted = tuple(as_cloud(cloud, name, 0) for cloud, name in zip(clouds, names, strict=True))
+    scans: dict[int, PreprocessedCloud] = {}
+    unusable: dict[str, str] = {}
+    for number, (name, cloud) in enumerate(zip(names, accepted, strict=True)):
+        scan = prepare_sample(cloud, seed=seed) if len(cloud) >= least else None
+        if scan is not None and len(scan) >= least:
+            scans[number] = scan
+        else:
+            count = f"{len(cloud)} points" if scan is None else f"{len(scan)} distinct points"
+            unusable[name] = f"has {count}, but at least {least} are needed"
+    if len(scans) < 2:
+        name, why = next(iter(unusable.items()))
+        raise InputError(f"{name}: {why}")
+    return accepted, scans, unusable
+
+
+def _with_unusable(
+    result: Multiway, names: tuple[str, ...], clouds: tuple[Cloud, ...], usable: list[int], unusable: dict[str, str]
+) -> Multiway:
+    """A result of the usable scans as one of all scans, of which the others are left out."""
+
+    def expanded(poses: Floats) -> Floats:
+        every = np.full((len(names), 4, 4), np.nan)
+        every[usable] = poses
+        return every
+
+    return replace(
+        result,
+        names=names,
+        poses=expanded(result.poses),
+        groups=tuple(tuple(usable[scan] for scan in group) for group in result.groups),
+        left_out={**unusable, **result.left_out},
+        edges=tuple(replace(edge, source=usable[edge.source], target=usable[edge.target]) for edge in result.edges),
+        initial_poses=expanded(result.initial_poses),
+        clouds=clouds,
+    )
 
 
 class _Stopwatch:

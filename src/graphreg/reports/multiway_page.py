@@ -5,7 +5,7 @@ from __future__ import annotations
 import colorsys
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from string import Template
 from typing import Any
@@ -16,7 +16,7 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.poses import pose, transform
-from graphreg.reports.display_clouds import DisplayCloud, default_view, describe_cloud, subsample
+from graphreg.reports.display_clouds import MIN_POINTS, DisplayCloud, default_view, describe_cloud, subsample
 from graphreg.reports.page_layout import (
     Row,
     asset,
@@ -150,11 +150,16 @@ class _Scene:
     def of(cls, result: Multiway, threads: int) -> _Scene:
         """Describe the scans of a result."""
         share = MAX_SCENE_POINTS // len(result.clouds)
-        clouds = [
-            describe_cloud(subsample(cloud.points, share), name, threads)
-            for cloud, name in zip(result.clouds, result.names, strict=True)
-        ]
-        main = list(result.groups[0]) if result.groups else [0]
+        described = {
+            scan: describe_cloud(subsample(cloud.points, share), result.names[scan], threads)
+            for scan, cloud in enumerate(result.clouds)
+            if len(cloud) >= MIN_POINTS
+        }
+        first = next(iter(described))
+        # One of its points stands for a scan that has too few to be displayed.
+        point = replace(described[first], points=described[first].points[:1], near_surface_count=1, radius=0.0)
+        clouds = [described.get(scan, point) for scan in range(len(result.clouds))]
+        main = list(result.groups[0]) if result.groups else [first]
         initial = np.array([cloud.centre for cloud in clouds])
         initial = initial - initial.mean(axis=0)
         final = np.array([transform(T, cloud.centre[None])[0] for T, cloud in zip(result.poses, clouds, strict=True)])
