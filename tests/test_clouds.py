@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -215,3 +216,14 @@ def test_degenerate_clouds_have_finite_features_or_isolated_points(cloud: Floats
 def test_equal_points_and_points_on_a_line_are_no_outliers() -> None:
     assert graphreg.inliers(np.zeros((50, 3))).all()
     assert not graphreg.normals(np.outer(np.arange(50.0), [1, 2, 3])).any()
+
+
+def test_rows_that_are_not_finite_cost_no_more_memory_than_a_copy_of_the_points() -> None:
+    points = np.random.default_rng(0).random((1_000_000, 3))
+    points[7] = np.nan
+    tracemalloc.start()
+    cloud = as_cloud(points)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(cloud.points, np.delete(points, 7, axis=0))
+    assert peak < 1.2 * points.nbytes

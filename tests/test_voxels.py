@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphreg
+import graphreg._core as _core
 from tests.support import twins
 from tests.support.strategies import Floats, clouds, random_cloud
 
@@ -48,3 +49,12 @@ def test_more_voxels_than_keys_are_refused() -> None:
     with pytest.raises(graphreg.InputError, match="use a larger size"):
         graphreg.voxel_downsample(points, 1e-3)
     assert len(graphreg.voxel_downsample(points, 10.0)) >= 2
+
+
+@pytest.mark.parametrize("size", [0.0, 5e-324, 1e-300])
+def test_voxels_too_small_for_the_coordinates_have_valid_numbers(size: float) -> None:
+    points = np.full((20, 3), 1e150)
+    order, starts, keys = _core.group_by_voxel(points, size, 1)
+    assert sorted(order) == list(range(20))
+    assert starts.tolist() == [0, 20]
+    assert keys.tolist() == [0]

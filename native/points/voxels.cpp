@@ -59,6 +59,14 @@ void sort_by_key(std::vector<Entry>& entries, int threads) {
     }
 }
 
+// The number of a coordinate's voxel from that of the lowest one. Where the division overflows there are no such
+// numbers, and every coordinate gets one that is valid.
+std::uint64_t voxel_number(double coordinate, double size, double low) {
+    constexpr double most = (std::uint64_t{1} << voxel_bits) - 1;
+    const double number = std::floor(coordinate / size) - low;
+    return number > 0 ? static_cast<std::uint64_t>(std::min(number, most)) : 0;
+}
+
 // The points by voxel, along a Z-order curve: voxels twice as large are consecutive runs of it.
 std::vector<Entry> sorted_by_voxel(const double* points, std::size_t count, double size, int threads) {
     std::array<double, 3> low;
@@ -72,7 +80,7 @@ std::vector<Entry> sorted_by_voxel(const double* points, std::size_t count, doub
         for (std::size_t i = begin; i < end; ++i) {
             std::uint64_t key = 0;
             for (int axis = 0; axis < 3; ++axis)
-                key |= spread(static_cast<std::uint64_t>(std::floor(points[3 * i + axis] / size) - low[axis])) << axis;
+                key |= spread(voxel_number(points[3 * i + axis], size, low[axis])) << axis;
             entries[i] = {key, static_cast<std::int32_t>(i)};
         }
     });

@@ -70,7 +70,8 @@ def test_a_viewer_shows_a_page_until_ctrl_c(
     from graphreg.reports.viewer import Viewer
 
     def fetch_the_page(viewer: Viewer) -> None:
-        with urllib.request.urlopen(f"http://127.0.0.1:{viewer.port}", timeout=600) as answer:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(f"http://127.0.0.1:{viewer.port}/{viewer.query}", timeout=600) as answer:
             assert b"<html" in answer.read().lower()
         raise KeyboardInterrupt
 
