@@ -2,24 +2,24 @@
 
 Modules, in the order in which data flow through them:
 
-settings       EngineSettings: what a caller can choose
-preprocessing  PreprocessedCloud: sampled points in a local frame
-voxel_sizes    coarse and fine voxel sizes that suit both clouds
-surfels        voxel moments, and one surfel a voxel: point, normal, roughness
-cleaning       outlier removal by the X84 rule on the graph response
-clutter        removal of outliers that fill the volume
-orientation    signs of normals, from an inferred viewpoint
-descriptors    distributions of graph signals around each coarse surfel; nearest neighbours among them
-pyramid        SurfelPyramid: coarse and fine surfels with descriptors
-evidence       what both clouds say for a pose and against it; the score that ranks poses
-pose_sets      which poses of a set are different
-hypotheses     poses supported by compatible correspondences, refined and ranked by the evidence
-refinement     fine refinement: symmetric point-to-plane on all points
-observability  covariance and degenerate directions
-ambiguity      poses that fit equally well, compared by details
-verdict        success, confidence and reason
-outcome        EngineOutcome: what the method returns
-pipeline       register_graphreg: all stages on one page, and the retries
+settings         EngineSettings: what a caller can choose
+preprocessing    PreprocessedCloud: sampled points in a local frame
+voxel_sizes      coarse and fine voxel sizes that suit both clouds
+surfels          voxel moments, and one surfel a voxel: point, normal, roughness
+cleaning         outlier removal by the X84 rule on the graph response
+clutter_removal  outliers that fill the volume
+orientation      signs of normals, from an inferred viewpoint
+descriptors      distributions of graph signals around each coarse surfel; nearest neighbours among them
+pyramid          SurfelPyramid: coarse and fine surfels with descriptors
+evidence         what both clouds say for a pose and against it; the score that ranks poses
+pose_sets        which poses of a set are different
+hypotheses       poses supported by compatible correspondences, refined and ranked by the evidence
+refinement       fine refinement: symmetric point-to-plane on all points
+observability    covariance and degenerate directions
+ambiguity        poses that fit equally well, compared by details
+verdict          success, confidence and reason
+outcome          EngineOutcome: what the method returns
+pipeline         register_graphreg: all stages on one page, and the retries
 
 A small part in a large scene:
 

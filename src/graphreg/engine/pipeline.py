@@ -49,7 +49,7 @@ class RetryParameters:
 
     whole_overlap: float = 0.9
     density_contrast: float = 4.0
-    repeated_overlap: float = 0.6
+    repeated_overlap: float = 0.25
     repeated_share: float = 0.4
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphreg.clouds import Floats, Mask
 from graphreg.engine.cleaning import CLEANING, clean_voxels, inlier_points, occupied_share, single_point_share
-from graphreg.engine.clutter import without_clutter
+from graphreg.engine.clutter_removal import without_clutter
 from graphreg.engine.descriptors import Descriptors, compute_descriptors
 from graphreg.engine.orientation import Orientation, infer_orientation
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair

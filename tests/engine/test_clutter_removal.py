@@ -8,7 +8,7 @@ import pytest
 import graphreg
 from graphreg.clouds import Floats
 from graphreg.datasets import ambiguous_scenes, synthetic
-from graphreg.engine.clutter import find_clutter, without_clutter
+from graphreg.engine.clutter_removal import find_clutter, without_clutter
 from graphreg.engine.preprocessing import preprocess
 from graphreg.features.graphs import neighbour_graph
 from graphreg.metrics import rmsd
