@@ -48,13 +48,15 @@ def test_a_scene_that_repeats_itself_is_no_success_although_all_of_it_overlaps(n
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "seed"), [("plate with a boss", 1), ("cylinder with a mark", 0), ("identical objects", 1)]
-)
-def test_a_small_feature_decides(name: str, seed: int) -> None:
-    found, pair = registered(name, seed)
-    assert rmsd(found.transformation, pair.T_target_source, pair.source) < 0.02 * diagonal(pair.target)
-    assert found.success, found.reason
+@pytest.mark.parametrize("name", ["plate with a boss", "cylinder with a mark", "identical objects"])
+def test_a_small_feature_decides_in_most_samples_and_never_wrongly(name: str) -> None:
+    decided = []
+    for seed in range(5):
+        found, pair = registered(name, seed)
+        error = rmsd(found.transformation, pair.T_target_source, pair.source)
+        decided.append(found.success)
+        assert not found.success or error < 0.02 * diagonal(pair.target)
+    assert sum(decided) >= 3
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from graphreg.engine.evidence import PairEvidence, PoseEvaluation
 from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.surfels import Surfels
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
-from graphreg.poses import fit_rigid_transform, pose, transform
+from graphreg.poses import fit_rigid_transform, pose
 
 
 @dataclass(frozen=True)
@@ -225,15 +225,18 @@ def coulomb_proposals(source: Surfels, target: Surfels, threads: int = 1) -> Flo
     x, y = (surfels.points[:: -(-len(surfels) // SEARCH.particles)] for surfels in (source, target))
     size = max(extent(x), extent(y))
     field = Particles(y, np.ones(len(y)), np.empty((len(y), 0)))
-    minima = []
-    for rotation in cube_rotations():
-        T = pose(rotation, y.mean(axis=0) - rotation @ x.mean(axis=0))
-        for softening in np.geomspace(*SEARCH.softening, SEARCH.steps) * size:
-            body = Particles(transform(T, x), np.ones(len(x)), np.empty((len(x), 0)))
-            forces = pair_forces(body, field, ForceLaw.INVERSE_SQUARE, float(softening), threads)
-            T = fit_rigid_transform(body.points, forces.weighted_means(body.points), forces.weights) @ T
-        minima.append(T)
-    return np.array(minima)
+    poses = np.array([pose(rotation, y.mean(axis=0) - rotation @ x.mean(axis=0)) for rotation in cube_rotations()])
+    for softening in np.geomspace(*SEARCH.softening, SEARCH.steps) * size:
+        # All rotations in one call: the particles of a body do not act on each other.
+        bodies = x @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]
+        points = bodies.reshape(-1, 3)
+        particles = Particles(points, np.ones(len(points)), np.empty((len(points), 0)))
+        forces = pair_forces(particles, field, ForceLaw.INVERSE_SQUARE, float(softening), threads)
+        means, weights = forces.weighted_means(points).reshape(bodies.shape), forces.weights.reshape(len(poses), -1)
+        poses = np.array(
+            [fit_rigid_transform(*fitted) @ T for *fitted, T in zip(bodies, means, weights, poses, strict=True)]
+        )
+    return poses
 
 
 def cube_rotations() -> list[Floats]:
