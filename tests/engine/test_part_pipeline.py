@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import graphreg
 from graphreg.datasets import clutter
 from graphreg.engine.part_pipeline import index_for_part, locate_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
@@ -36,3 +37,10 @@ def test_of_poses_that_are_no_success_the_best_is_returned() -> None:
     assert len(found) <= 1
     assert not any(instance.verdict.success for instance in found)
     assert all(instance.places == 1 for instance in found)
+
+
+def test_far_from_the_origin_rounding_is_no_error() -> None:
+    """At 10^15 coordinates are rounded to eighths, and a pose that was found may have no points around it."""
+    rng = np.random.default_rng(0)
+    part, scene = rng.normal(size=(300, 3)) + 1e15, 5 * rng.normal(size=(3000, 3)) + 1e15
+    assert not any(found.success for found in graphreg.locate(part, scene))

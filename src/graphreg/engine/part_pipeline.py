@@ -196,6 +196,8 @@ def _refine(
     offsets = part.described.surfels.points - part.centre
     radius = (1 + PART_PIPELINE.surroundings) * float(np.linalg.norm(offsets, axis=1).max())
     around = scene.points_around(transform(instance.T, part.centre[None])[0], radius)
+    if len(around) < settings.required_points:
+        return None
     piece = transform(inverse(scene.cloud.T_local_cloud), around)
     target = preprocess(piece, "scene", max_points=settings.points, seed=seed)
     try:
