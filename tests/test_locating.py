@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from functools import cache
 
@@ -117,6 +118,24 @@ def test_a_location_survives_json() -> None:
     again = graphreg.Location.from_json(location.to_json())
     assert np.array_equal(again.equivalent_poses, location.equivalent_poses)
     assert again.reason == location.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"equivalent_poses": 3},
+        {"equivalent_poses": []},
+        {"equivalent_poses": [["x"]]},
+        {"equivalent_poses": [[[1.0]]]},
+        {"equivalent_poses": None},
+        {"symmetry": 4},
+    ],
+)
+def test_a_damaged_location_is_an_input_error(damage: dict[str, object]) -> None:
+    text = json.dumps({**json.loads(located("cube")[0].to_json()), **damage})
+    with pytest.raises(graphreg.InputError, match="text"):
+        graphreg.Location.from_json(text)
 
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, True, "2", None])

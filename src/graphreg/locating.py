@@ -37,9 +37,23 @@ class Location(Result):
 
     @classmethod
     def from_json(cls, text: str) -> Location:
-        """Return the location that `to_json` wrote."""
+        """Return the location that `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            Where the text is not what `to_json` writes.
+        """
         location = cast(Location, super().from_json(text))
-        return replace(location, equivalent_poses=np.array(location.equivalent_poses))
+        try:
+            poses = np.array(location.equivalent_poses, np.float64)
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise InputError(f"text: equivalent_poses are no poses ({problem})") from problem
+        if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not len(poses) or not np.isfinite(poses).all():
+            raise InputError(f"text: expected equivalent_poses of shape (K, 4, 4), finite, got {poses.shape}")
+        if not isinstance(location.symmetry, str):
+            raise InputError("text: symmetry is no text")
+        return replace(location, equivalent_poses=poses)
 
 
 def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int | None = None) -> list[Location]:
