@@ -14,8 +14,8 @@ from graphreg.errors import InputError
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Derived: the square of a distance must stay finite in float64.
-MAX_COORDINATE = 1e150
+# Derived: the square of a distance must stay finite in float64, and must not become zero.
+MAX_COORDINATE, MIN_EXTENT = 1e150, 1e-150
 # Rows that are looked at together.
 BLOCK_ROWS = 1 << 16
 
@@ -98,6 +98,16 @@ def extent(points: Floats) -> float:
     """The longest edge of the axis-aligned bounding box of (N, 3) points."""
     # Column by column: numpy's reductions along the first axis of three columns take twenty times as long.
     return max(float(np.ptp(points[:, axis])) for axis in range(3))
+
+
+def common_extent(source: Floats, target: Floats) -> float:
+    """The longest extent of two clouds; InputError where their points coincide or lengths are too small to square."""
+    longest = max(extent(source), extent(target))
+    if not longest > 0:
+        raise InputError("source, target: all points coincide")
+    if longest < MIN_EXTENT:
+        raise InputError(f"source, target: have an extent of {longest:g}, too small to square")
+    return longest
 
 
 def as_cloud(

@@ -45,6 +45,7 @@ def test_the_cloud_with_too_few_points_is_named(method: str) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_scales_whose_squares_are_no_numbers_are_refused(scale: float) -> None:
+@pytest.mark.parametrize("method", ["icp", "super4pcs", "graphreg-paper"])
+def test_scales_whose_squares_are_no_numbers_are_refused(method: str, scale: float) -> None:
     with pytest.raises(graphreg.InputError, match=r"^source.* to square$"):
-        graphreg.register(scale * SURFACE, scale * SURFACE, method="icp")
+        graphreg.register(scale * SURFACE, scale * SURFACE, method=method)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, common_extent
 from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Iteration, MethodSettings, Outcome
 from graphreg.poses import nearest_rotation, pose, transform
@@ -16,8 +16,6 @@ from graphreg.voxels import voxel_downsample
 
 VOXELS = 200
 """Voxels along the longest extent of the clouds, where no voxel size is set (chosen)."""
-MIN_EXTENT = 1e-150
-"""Derived: the square of a distance must not become zero in float64."""
 LEAST_POINTS = 4
 """Points that a rigid transform is estimated from, at least: one more than it needs."""
 
@@ -84,11 +82,7 @@ class BaselineRun:
         least: int = LEAST_POINTS,
     ) -> None:
         self._began = time.perf_counter()
-        extent = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))
-        if not extent > 0:
-            raise InputError("source, target: all points coincide")
-        if extent < MIN_EXTENT:
-            raise InputError(f"source, target: have an extent of {extent:g}, too small to square")
+        extent = common_extent(source, target)
         self.voxel = extent / voxels if voxel is None else voxel
         if self.voxel == 0:
             # Where most points are duplicates, the median spacing is zero and says nothing.

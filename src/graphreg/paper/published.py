@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, common_extent
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import graph_invariants
@@ -278,9 +278,7 @@ def _preprocess(source: Floats, target: Floats, settings: PaperSettings, threads
             raise InputError(f"{name}: the X84 rule leaves {len(cloud)} points of it; a larger alpha leaves more")
     axes = [principal_frame(cloud) for cloud in (source, target)]
     aligned = [transform(frame, cloud) for frame, cloud in zip(axes, (source, target), strict=True)]
-    extent = float(max(np.ptp(cloud, axis=0).max() for cloud in aligned))
-    if not extent > 0:
-        raise InputError("source, target: all points coincide")
+    extent = common_extent(aligned[0], aligned[1])
     voxel = extent / CONSTANTS.voxels if settings.voxel is None else settings.voxel
     downsampled = (voxel_downsample(cloud, voxel, threads) for cloud in aligned)
     source, target = (transform(inverse(frame), cloud) for frame, cloud in zip(axes, downsampled, strict=True))
