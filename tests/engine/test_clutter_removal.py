@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support.strategies import random_transform
 
 import graphreg
 from graphreg.clouds import Floats
@@ -66,6 +67,19 @@ def test_a_shift_and_a_scale_change_nothing() -> None:
     here = find_clutter(neighbour_graph(points, K))
     there = find_clutter(neighbour_graph(512 * points + [64.0, 32.0, -128.0], K))
     assert np.mean(here != there) < 1e-3  # neighbours at nearly equal distances may change places
+
+
+def test_clutter_is_found_in_a_cube_however_it_is_rotated() -> None:
+    """In a cube all axes are principal axes, and the box around a rotated one is up to five times as large."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(6_000, 3))
+    sphere = 0.4 * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    points = np.concatenate([sphere, rng.uniform(-0.5, 0.5, (18_000, 3))])
+    for seed in range(4):
+        rotation = random_transform(seed, 0.0)[:3, :3]
+        clutter = find_clutter(neighbour_graph(points @ rotation.T, K))
+        assert clutter[6_000:].mean() > 0.85
+        assert clutter[:6_000].mean() < 0.2
 
 
 @pytest.mark.slow

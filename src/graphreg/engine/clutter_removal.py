@@ -32,20 +32,23 @@ class ClutterParameters:
     most_variation : float
         Standard deviation over mean of the volumes around clutter: k^-1/2 where it is uniform, and more than this
         where the density of a scan varies.
-    points_per_cell, max_cells : int
-        The bounding box is divided into cells that hold as many points of clutter on average, at most so many along
-        each axis;
-    least_occupied : float
-        clutter is in more than this share of them, a surface is not.
+    points_per_cell : int
+        The bounding box is divided into cells that hold as many points of clutter on average, if it fills the box;
+    min_cells, max_cells : int
+        at least and at most so many along each axis, an even number.
+    least_dimension : float
+        Occupied cells grow in number by this power of 2 at least when cells are halved: by 3 in a volume, by 2 on
+        surfaces.
     """
 
     iterations: int = 40
     least_share: float = 0.25
     least_contrast: float = 3.0
     most_variation: float = 0.75
-    points_per_cell: int = 5
+    points_per_cell: int = 2
+    min_cells: int = 6
     max_cells: int = 16
-    least_occupied: float = 0.5
+    least_dimension: float = 2.35
 
 
 CLUTTER = ClutterParameters()
@@ -80,7 +83,7 @@ def find_clutter(graph: Graph) -> Mask:
     around = volumes[clutter]
     if around.std() > CLUTTER.most_variation * around.mean():
         return none
-    return clutter if _occupied_share(points, clutter) >= CLUTTER.least_occupied else none
+    return clutter if _dimension(points[clutter]) >= CLUTTER.least_dimension else none
 
 
 def _largest_volume_on_surfaces(volumes: Floats, k: int) -> float:
@@ -98,12 +101,16 @@ def _largest_volume_on_surfaces(volumes: Floats, k: int) -> float:
     return float((np.log(share / (1 - share)) + k * np.log(small / large)) / (small - large))
 
 
-def _occupied_share(points: Floats, chosen: Mask) -> float:
-    """Share of the cells of the bounding box with chosen points."""
-    per_axis = min(int(np.cbrt(np.count_nonzero(chosen) / CLUTTER.points_per_cell)), CLUTTER.max_cells)
-    if per_axis < 2:
+def _dimension(points: Floats) -> float:
+    """How points fill space: about 3 in a volume, 2 on surfaces; 0 where they are too few to tell."""
+    per_axis = min(int(np.cbrt(len(points) / CLUTTER.points_per_cell)) // 2 * 2, CLUTTER.max_cells)
+    if per_axis < CLUTTER.min_cells:
         return 0.0
     low, size = points.min(axis=0), np.ptp(points, axis=0)
-    cells = np.minimum(per_axis * (points[chosen] - low) / np.where(size > 0, size, 1.0), per_axis - 1)
-    numbers = cells.astype(int) @ per_axis ** np.arange(3)
-    return len(np.unique(numbers)) / per_axis**3
+    shares = (points - low) / np.where(size > 0, size, 1.0)
+
+    def occupied(cells: int) -> int:
+        numbers = np.minimum(cells * shares, cells - 1).astype(int) @ cells ** np.arange(3)
+        return len(np.unique(numbers))
+
+    return float(np.log2(occupied(per_axis) / occupied(per_axis // 2)))

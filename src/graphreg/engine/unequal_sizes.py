@@ -26,9 +26,12 @@ class UnequalSizesParameters:
     ----------
     surfel_ratio : float
         Clouds of which one has so many times as many surfels are of very different sizes.
+    most_floating : float
+        A pose at which a larger share of surfels float in front of the other cloud's surfaces is refused.
     """
 
     surfel_ratio: float = 4.0
+    most_floating: float = 0.1
 
 
 UNEQUAL_SIZES = UnequalSizesParameters()
@@ -59,7 +62,9 @@ def register_or_locate(
     seconds = {**outcome.timings, "search": outcome.timings["search"] + sum(timings.values())}
     if not found or not found[0].verdict.success or found[0].symmetry:
         return replace(outcome, timings=seconds)
-    return replace(_as_registration(outcome, found[0], swapped, source, target, settings, threads), timings=seconds)
+    registered = _as_registration(outcome, found[0], swapped, source, target, settings, threads)
+    refused = registered.verdict.evidence.floating > UNEQUAL_SIZES.most_floating
+    return replace(outcome if refused else registered, timings=seconds)
 
 
 def _sizes_differ(outcome: EngineOutcome) -> bool:
