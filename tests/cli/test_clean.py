@@ -57,7 +57,7 @@ def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.nd
         ((".", "out.ply"), "graphreg: .: is a folder, not a file\n"),
         (("good.xyz", "nowhere/out.ply"), "nowhere"),
         (("good.xyz", "out.ply", "--alpha", "-1"), "alpha"),
-        (("good.xyz", "out.ply", "-k", "1"), "k: expected at least 2"),
+        (("good.xyz", "out.ply", "-k", "1"), "k: expected a whole number from 2 on"),
         (("good.xyz", "out.ply", "--threads", "0"), "threads"),
         (("good.xyz",), "OUT"),
     ],

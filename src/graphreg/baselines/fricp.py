@@ -126,7 +126,8 @@ def register_fricp(
                 break
             previous = value
             candidate = coordinates.transform(acceleration.next(x, g))
-        if nu <= last:
+        # A target whose points coincide has no distance between neighbours: below rounding the scale says nothing.
+        if nu <= max(last, np.finfo(np.float64).eps * diagonal):
             return run.outcome()
         nu = max(settings.decay * nu, last)
 
