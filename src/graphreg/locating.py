@@ -10,6 +10,7 @@ import numpy as np
 
 from graphreg.argument_checks import check_integer
 from graphreg.clouds import Floats, as_cloud
+from graphreg.engine.coincident_points import without_coincident
 from graphreg.engine.part_pipeline import LocatedPart, locate_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
@@ -123,7 +124,9 @@ def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) ->
     else:
         cloud = as_cloud(value, name)
         most = settings.points if name == "part" else None
-        preprocessed = replace(preprocess(cloud.points, name, None, most, seed), dropped=cloud.dropped)
+        used = without_coincident(cloud)
+        preprocessed = preprocess(used.points, name, None, most, seed)
+        preprocessed = replace(preprocessed, dropped=cloud.dropped, coincident=len(cloud) - len(used))
     least = settings.required_points
     if len(preprocessed) < least:
         raise InputError(f"{name}: has {len(preprocessed)} distinct points, but at least {least} are needed")

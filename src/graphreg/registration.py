@@ -12,7 +12,7 @@ import numpy as np
 from graphreg.argument_checks import check_callable, check_choice, check_integer
 from graphreg.baselines import BASELINES
 from graphreg.clouds import Cloud, Floats, as_cloud, as_floats
-from graphreg.engine.coincident_points import coincident_points
+from graphreg.engine.coincident_points import without_coincident
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
@@ -318,11 +318,10 @@ def prepare(
     >>> graphreg.register(pair.source, target).success
     True
     """
-    sampled = prepare_sample(cloud, points=points, weights=weights, seed=seed)
-    whole = as_cloud(cloud).points
-    prepared = sampled if len(whole) <= points else replace(sampled, whole=whole)
+    sampled, whole = _sampled(as_cloud(cloud), points, weights, seed)
+    prepared = sampled if len(whole) <= points else replace(sampled, whole=whole.points)
     if part is not None:
-        example = preprocess(as_cloud(part, "part").points, "part", max_points=EngineSettings.points, seed=seed)
+        example = prepare_sample(as_cloud(part, "part"), seed=seed)
         index_for_part(example, prepared.whole_cloud(), thread_count(None))
     return prepared
 
@@ -331,11 +330,16 @@ def prepare_sample(
     cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0
 ) -> PreprocessedCloud:
     """Do what `prepare` does for `register`, without keeping the cloud."""
-    whole = as_cloud(cloud)
+    return _sampled(as_cloud(cloud), points, weights, seed)[0]
+
+
+def _sampled(given: Cloud, points: int, weights: Any, seed: int) -> tuple[PreprocessedCloud, Cloud]:
+    """The sampled cloud, and the cloud that it is a sample of: the one given without coincident clusters."""
     settings = EngineSettings(points=points)
     require_seed(seed)
-    preprocessed = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
-    return replace(preprocessed, dropped=whole.dropped)
+    whole = without_coincident(given)
+    sampled = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
+    return replace(sampled, dropped=given.dropped, coincident=len(given) - len(whole)), whole
 
 
 def _alternatives(estimate: EngineOutcome) -> tuple[Alternative, ...]:
@@ -351,11 +355,7 @@ def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
 
 
 def _without_coincident(cloud: Cloud | PreprocessedCloud) -> Cloud | PreprocessedCloud:
-    """The cloud without coincident clusters, whose rows count as not kept; a preprocessed one has none."""
-    coincident = None if isinstance(cloud, PreprocessedCloud) else coincident_points(cloud.points)
-    if isinstance(cloud, PreprocessedCloud) or coincident is None:
-        return cloud
-    return Cloud(cloud.points[~coincident], cloud.restore(~coincident, fill=False))
+    return cloud if isinstance(cloud, PreprocessedCloud) else without_coincident(cloud)
 
 
 def _coincident(given: Cloud | PreprocessedCloud, used: Cloud | PreprocessedCloud) -> int:

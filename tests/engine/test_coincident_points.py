@@ -13,7 +13,6 @@ from tests.support.strategies import Floats, clouds, random_cloud, seeds, small_
 import graphreg
 from graphreg.datasets import synthetic
 from graphreg.engine.coincident_points import coincident_points
-from graphreg.engine.preprocessing import preprocess
 
 SCANS = ("casting", "dragon", "room", "street")
 
@@ -66,7 +65,7 @@ def test_of_a_cloud_that_is_a_few_clusters_nothing_is_left_out() -> None:
 def test_left_out_points_are_counted_with_their_weights() -> None:
     points, replaced = with_cluster(small_scan("room"), 0.3, 1e-4, 0)
     weights = np.where(replaced, 1e-3, 1.0)
-    cloud = preprocess(points, "source", weights)
+    cloud = graphreg.prepare(points, weights=weights)
     assert cloud.coincident == np.count_nonzero(replaced)
     assert cloud.weights is not None
     assert cloud.weights.min() == 1.0

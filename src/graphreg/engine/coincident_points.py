@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, Mask, sample_rows
+from graphreg.clouds import Cloud, Floats, Mask, sample_rows
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,14 @@ class CoincidenceParameters:
 
 
 COINCIDENCE = CoincidenceParameters()
+
+
+def without_coincident(cloud: Cloud) -> Cloud:
+    """Return the cloud without coincident clusters, whose rows count as not kept."""
+    coincident = coincident_points(cloud.points)
+    if coincident is None:
+        return cloud
+    return Cloud(cloud.points[~coincident], cloud.restore(~coincident, fill=False))
 
 
 def coincident_points(points: Floats, threads: int = 1) -> Mask | None:
@@ -150,7 +158,10 @@ def _has_far_part(near: Mask) -> bool:
 def _voxel_densities(
     points: Floats, radius: float
 ) -> Iterator[tuple[float, NDArray[np.int32], NDArray[np.int64], Floats]]:
-    """For each voxel size, largest first: the size, the points voxel by voxel, where each begins, and its density."""
+    """For each voxel size, largest first: the size, the points voxel by voxel, where each begins, and its density.
+
+    It ends where no voxel holds enough points for a cluster: none of a smaller size will.
+    """
     parameters = COINCIDENCE
     finest = radius / np.sqrt(parameters.density) / 2 ** (parameters.levels - 1)
     if not finest > 0 or not np.isfinite(np.abs(points).max() / finest):
@@ -162,6 +173,8 @@ def _voxel_densities(
         ends = np.append(np.flatnonzero(wide[1:] != wide[:-1]) + 1, len(keys))
         of_level = np.concatenate([[0], starts[ends]])
         counts = np.diff(of_level)
+        if counts.max() < parameters.least_count:
+            return
         densities = counts * ((radius / size) ** 2 / len(points))
         yield size, order, of_level, np.where(counts >= parameters.least_count, densities, 0.0)
 

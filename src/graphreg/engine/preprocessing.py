@@ -11,7 +11,6 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, Mask, sample_rows
-from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.response import rounding_error
@@ -135,14 +134,12 @@ class PreprocessedCloud:
 def preprocess(
     points: Floats, name: str, weights: Floats | None = None, max_points: int | None = None, seed: int = 0
 ) -> PreprocessedCloud:
-    """Sample a cloud at random, without what is no part of a surface, and move it to its local frame.
-
-    Left out are coincident clusters, duplicates, and points far from all others.
+    """Sample a cloud at random, without duplicates and points far from all others, and move it to its local frame.
 
     Parameters
     ----------
     points : (N, 3) ndarray
-        Finite points.
+        Finite points, none of them in coincident clusters.
     name : str
         For error messages.
     weights : (N,) ndarray, optional
@@ -152,9 +149,6 @@ def preprocess(
     seed : int, default 0
         Seed of the sample.
     """
-    coincident = coincident_points(points)
-    if coincident is not None:
-        points, weights = points[~coincident], None if weights is None else weights[~coincident]
     rows = None if max_points is None or len(points) <= max_points else sample_rows(len(points), max_points, seed)
     parameters = PREPROCESSING
     near, kept = _core.remove_duplicates_and_outliers(
@@ -163,14 +157,7 @@ def preprocess(
     if weights is not None:
         weights = (weights if rows is None else weights[rows])[kept]
     T_local_cloud = principal_frame(strided_sample(near))
-    return PreprocessedCloud(
-        name,
-        transform(T_local_cloud, near),
-        weights,
-        T_local_cloud,
-        rounding_error(near),
-        coincident=0 if coincident is None else int(np.count_nonzero(coincident)),
-    )
+    return PreprocessedCloud(name, transform(T_local_cloud, near), weights, T_local_cloud, rounding_error(near))
 
 
 def strided_sample(values: Floats) -> Floats:

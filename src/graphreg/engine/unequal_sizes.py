@@ -25,12 +25,15 @@ class UnequalSizesParameters:
     Attributes
     ----------
     surfel_ratio : float
-        Clouds of which one has so many times as many surfels are of very different sizes.
+        Clouds are of very different sizes where one has so many times as many surfels, and the other
+    few_surfels : int
+        fewer than this: with more, nothing was lost by coarsening.
     most_floating : float
         A pose at which a larger share of surfels float in front of the other cloud's surfaces is refused.
     """
 
     surfel_ratio: float = 4.0
+    few_surfels: int = 500
     most_floating: float = 0.1
 
 
@@ -69,7 +72,7 @@ def register_or_locate(
 
 def _sizes_differ(outcome: EngineOutcome) -> bool:
     fewer, more = sorted(len(pyramid.coarse) for pyramid in outcome.pyramids)
-    return more > UNEQUAL_SIZES.surfel_ratio * fewer
+    return more > UNEQUAL_SIZES.surfel_ratio * fewer and fewer < UNEQUAL_SIZES.few_surfels
 
 
 def _preprocessed(cloud: Floats | PreprocessedCloud, max_points: int | None, seed: int) -> PreprocessedCloud:
