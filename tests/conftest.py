@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import hashlib
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +20,8 @@ from hypothesis import settings
 
 # As many processes as there are cores run the tests: threads of BLAS would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.datasets.convex_scenes import ConvexScene
@@ -30,7 +37,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fast tier draws fewer examples of each property."""
+    """The fast tier draws fewer examples of each property. Collection creates no garbage worth looking for."""
+    gc.disable()
     settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
 
 
@@ -38,19 +46,71 @@ def pytest_collection_finish() -> None:
     """Modules and tests last until the end: garbage is collected without looking at them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 Cast = Callable[..., tuple[Floats, Floats]]
-_KNOWN_RAYS: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
+PROBES = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+
+
+class KnownRays:
+    """Rays that were cast: by this process in memory; by the others of this run in files, if there are others."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self._hits: dict[str, tuple[Floats, Floats]] = {}
+
+    def hits(self, key: str, cast: Callable[[], tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+        if key not in self._hits:
+            self._hits[key] = self._load(key) or self._store(key, cast())
+        ranges, normals = self._hits[key]
+        return ranges.copy(), normals.copy()
+
+    @contextmanager
+    def forgotten(self) -> Iterator[None]:
+        """Within it, rays are cast again."""
+        state = self.folder, self._hits
+        self.folder, self._hits = None, {}
+        yield
+        self.folder, self._hits = state
+
+    def _load(self, key: str) -> tuple[Floats, Floats] | None:
+        try:
+            columns = np.load(self.folder / f"{key}.npy") if self.folder else None
+        except OSError:
+            return None
+        return None if columns is None else (columns[:, 0].copy(), columns[:, 1:].copy())
+
+    def _store(self, key: str, hits: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                unfinished = self.folder / f"{key}.{os.getpid()}.npy"
+                np.save(unfinished, np.column_stack(hits))
+                unfinished.replace(self.folder / f"{key}.npy")
+        return hits
+
+
+KNOWN_RAYS = KnownRays()
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(surface: ImplicitSurface | ConvexScene) -> bytes:
+    """What tells surfaces apart, the same in every process."""
+    if isinstance(surface, ImplicitSurface):
+        return surface.field(PROBES * surface.radius).tobytes()
+    return b"".join(
+        array.tobytes() for part in surface.parts for array in (part.centre, part.axes, part.planes, part.quadric)
+    )
 
 
 def _cast_once(cast: Cast) -> Cast:
-    def cast_or_recall(surface: object, origin: Floats, directions: Floats, max_range: float) -> tuple[Floats, Floats]:
-        key = surface, origin.tobytes(), hash(directions.tobytes()), len(directions), max_range
-        if key not in _KNOWN_RAYS:
-            _KNOWN_RAYS[key] = cast(surface, origin, directions, max_range)
-        ranges, normals = _KNOWN_RAYS[key]
-        return ranges.copy(), normals.copy()
+    def cast_or_recall(
+        surface: ImplicitSurface | ConvexScene, origin: Floats, directions: Floats, max_range: float
+    ) -> tuple[Floats, Floats]:
+        key = hashlib.sha256(_fingerprint(surface))
+        for array in (origin, directions, np.float64(max_range)):
+            key.update(np.ascontiguousarray(array, np.float64).tobytes())
+        return KNOWN_RAYS.hits(key.hexdigest(), lambda: cast(surface, origin, directions, max_range))
 
     return cast_or_recall
 
@@ -60,12 +120,23 @@ for _surface in (ImplicitSurface, ConvexScene):
     _surface.cast = _cast_once(_surface.cast)  # type: ignore[method-assign]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shared_rays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Processes that run the tests side by side share the rays they have cast."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    KNOWN_RAYS.folder = tmp_path_factory.getbasetemp().parent / "rays"
+    KNOWN_RAYS.folder.mkdir(exist_ok=True)
+    yield
+    shutil.rmtree(KNOWN_RAYS.folder, ignore_errors=True)  # whoever needs one of them still casts it again
+
+
 @pytest.fixture
 def forget_rays() -> Iterator[Callable[[], None]]:
     """Call it to have the next rays of this test cast again."""
-    known = dict(_KNOWN_RAYS)
-    yield _KNOWN_RAYS.clear
-    _KNOWN_RAYS.update(known)
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(KNOWN_RAYS.forgotten())
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,7 @@ def method(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def found(body: np.ndarray, source: np.ndarray, method: str) -> graphreg.Result:
-    return graphreg.register(source, body, method=method, voxel=0)
+    return graphreg.register(source, body, method=method, voxel=0, threads=1)
 
 
 def test_an_exact_copy_is_found_to_numerical_precision(
@@ -86,10 +86,9 @@ def test_the_history_has_every_iteration(found: graphreg.Result) -> None:
 def test_the_same_bits_again_and_for_any_number_of_threads(
     body: np.ndarray, source: np.ndarray, method: str, found: graphreg.Result
 ) -> None:
-    for threads in (1, 3):
-        again = graphreg.register(source, body, method=method, voxel=0, threads=threads)
-        assert again.transformation.tobytes() == found.transformation.tobytes()
-        assert [step.energy for step in again.history] == [step.energy for step in found.history]
+    again = graphreg.register(source, body, method=method, voxel=0, threads=3)
+    assert again.transformation.tobytes() == found.transformation.tobytes()
+    assert [step.energy for step in again.history] == [step.energy for step in found.history]
 
 
 @pytest.mark.slow
@@ -141,8 +140,8 @@ def test_input_that_is_refused(body: np.ndarray, method: str) -> None:
 def test_degenerate_clouds_end_in_a_result(method: str) -> None:
     """Points on a line and on a plane: any finite transform is valid."""
     rng = np.random.default_rng(0)
-    line = np.outer(rng.random(150), [1.0, 2.0, 3.0])
-    plane = np.column_stack([rng.random((150, 2)), np.zeros(150)])
+    line = np.outer(rng.random(60), [1.0, 2.0, 3.0])
+    plane = np.column_stack([rng.random((60, 2)), np.zeros(60)])
     for cloud in (line, plane):
         result = graphreg.register(cloud, cloud + np.array([0.0, 0.0, 0.1]), method=method, voxel=0)
         assert np.isfinite(result.transformation).all()

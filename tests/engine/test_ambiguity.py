@@ -40,7 +40,7 @@ def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["stairs", "box 4 %"])
-@pytest.mark.parametrize("seed", [0, 3, 4])
+@pytest.mark.parametrize("seed", [0, 4])
 def test_a_scene_that_repeats_itself_is_no_success_although_all_of_it_overlaps(name: str, seed: int) -> None:
     found, _ = registered(name, seed)
     assert not found.success

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.strategies import Floats, random_transform, small_pair, small_scan
+from tests.support.strategies import Floats, random_transform, small_pair, small_result, small_scan
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -34,7 +34,7 @@ def rmsd_in_voxels(found: graphreg.Result, truth: Floats, source: Floats) -> flo
 def test_exact_copies_are_registered(name: str) -> None:
     body = small_scan(name)
     size = np.ptp(body, axis=0).max()
-    for seed in range(3):
+    for seed in range(2):
         T = random_transform(seed, size)
         source = transform(inverse(T), body)
         found = graphreg.register(source, body)
@@ -47,11 +47,12 @@ def test_exact_copies_are_registered(name: str) -> None:
 def test_two_scans_are_registered_from_any_pose(name: str) -> None:
     """Noise of the scanner is well below a voxel, and thousands of surfels average it: a tenth of a voxel is left."""
     pair = small_pair(name)
-    for seed in range(6):
+    for seed in range(3):
         T = random_transform(seed, np.ptp(pair.target))
         source = transform(inverse(T), pair.source)
         found = graphreg.register(source, pair.target)
         assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.1
+        assert found.degenerate_directions == ()
         assert found.success
 
 
@@ -77,7 +78,7 @@ def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
     """Registered or not: by as much as coordinates are rounded."""
     pair = small_pair(name)
     size = np.ptp(pair.target, axis=0).max()
-    here = graphreg.register(pair.source, pair.target)
+    here = small_result(name)
     for seed, distance in ((1, 0.0), (2, size), (3, 1e6)):
         along = random_transform(seed, distance)
         there = graphreg.register(transform(along, pair.source), transform(along, pair.target))
@@ -91,7 +92,7 @@ def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
 @pytest.mark.parametrize("name", ["hare", SCENES[0]])
 def test_the_unit_does_not_matter(name: str) -> None:
     pair = small_pair(name)
-    here = graphreg.register(pair.source, pair.target)
+    here = small_result(name)
     for unit in (1000.0, 1e-3, 1024.0):
         there = graphreg.register(pair.source * unit, pair.target * unit)
         back = there.transformation.copy()
@@ -107,7 +108,7 @@ def test_the_unit_does_not_matter(name: str) -> None:
 @pytest.mark.parametrize("name", HARE_FIRST)
 def test_swapped_clouds_give_the_inverse(name: str) -> None:
     pair = small_pair(name)
-    there, back = graphreg.register(pair.source, pair.target), graphreg.register(pair.target, pair.source)
+    there, back = small_result(name), graphreg.register(pair.target, pair.source)
     assert rmsd_in_voxels(there, inverse(back.transformation), pair.source) < 0.1
 
 
@@ -117,18 +118,16 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     target = small_pair("dragon").target
     init = random_transform(0, 0.1)
     for settings in ({}, {"points": 4000, "seed": 3}, {"init": init}, {"dof": "rz x y z"}, {"voxel": 0.002}):
-        one, two, five = (graphreg.register(source, target, threads=threads, **settings) for threads in (1, 2, 5))
-        for other in (two, five):
-            assert other.transformation.tobytes() == one.transformation.tobytes()
-            assert (other.scores, other.confidence, other.reason) == (one.scores, one.confidence, one.reason)
-            assert (other.covariance is None) == (one.covariance is None)
-            assert one.covariance is None or other.covariance.tobytes() == one.covariance.tobytes()
+        one, other = (graphreg.register(source, target, threads=threads, **settings) for threads in (1, 5))
+        assert other.transformation.tobytes() == one.transformation.tobytes()
+        assert (other.scores, other.confidence, other.reason) == (one.scores, one.confidence, one.reason)
+        assert (other.covariance is None) == (one.covariance is None)
+        assert one.covariance is None or other.covariance.tobytes() == one.covariance.tobytes()
 
 
 @pytest.mark.slow
 def test_the_result_reports_the_search() -> None:
-    pair = small_pair("hand")
-    found = graphreg.register(pair.source, pair.target)
+    pair, found = small_pair("hand"), small_result("hand")
     assert found.hypotheses >= 1
     assert [step.energy for step in found.history] == [-found.scores[0]] * 2
     assert set(found.timings) == {"preprocess", "describe", "search", "refine", "judge", "total"}
@@ -146,13 +145,12 @@ def along_a_street() -> synthetic.Pair:
 @pytest.mark.slow
 def test_clouds_of_uneven_density_are_retried_on_uniform_samples() -> None:
     pair = along_a_street()
-    for seed in range(2):
-        T = random_transform(seed, 5.0)
-        source = transform(inverse(T), pair.source)
-        found = graphreg.register(source, pair.target)
-        assert found.success
-        assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.5
-        assert [each.number for each in found.history] == list(range(1, len(found.history) + 1))
+    T = random_transform(0, 5.0)
+    source = transform(inverse(T), pair.source)
+    found = graphreg.register(source, pair.target)
+    assert found.success
+    assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.5
+    assert [each.number for each in found.history] == list(range(1, len(found.history) + 1))
 
 
 @pytest.mark.slow
@@ -178,7 +176,7 @@ def test_a_callback_stops_before_the_fine_refinement() -> None:
     def stop(_: Iteration) -> bool:
         return True
 
-    coarse, whole = (graphreg.register(pair.source, pair.target, callback=call) for call in (stop, None))
+    coarse, whole = graphreg.register(pair.source, pair.target, callback=stop), small_result("hand")
     assert len(coarse.history) == 1
     assert np.array_equal(coarse.transformation, whole.history[0].transformation)
     assert (
@@ -194,7 +192,7 @@ def test_an_initial_pose_is_refined(name: str) -> None:
     """The scans show different parts, so that their local frames differ; what counts is the initial pose."""
     pair = small_pair(name)
     centre = pair.target.mean(axis=0)
-    for seed in range(3):
+    for seed in range(2):
         direction = np.random.default_rng(seed).normal(size=3)
         off = about(centre, np.radians(4) * direction / np.linalg.norm(direction))
         T = random_transform(seed, 1.0)
@@ -230,7 +228,7 @@ def test_an_initial_pose_is_kept_in_degenerate_directions() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
 def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
     pair = small_pair("casting")
@@ -249,7 +247,7 @@ def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
 @pytest.mark.parametrize(
     ("dof", "rotation", "translation"),
@@ -292,7 +290,7 @@ def test_constrained_translations_stay_zero(
 def test_heavier_points_determine_the_pose() -> None:
     """Half of the points are noisy: with small weights they hardly change the pose."""
     pair = small_pair("hare")
-    voxel = graphreg.register(pair.source, pair.target).settings["voxel"]
+    voxel = small_result("hare").settings["voxel"]
     # Without outlier removal, which would drop most of the noisy ones.
     settings = {"voxel": voxel, "alpha": 1e6}
     apart = []
@@ -311,7 +309,7 @@ def test_heavier_points_determine_the_pose() -> None:
 @pytest.mark.slow
 def test_only_the_ratios_of_weights_count() -> None:
     pair = small_pair("hand")
-    plain = graphreg.register(pair.source, pair.target)
+    plain = small_result("hand")
     alike = graphreg.register(pair.source, pair.target, weights=np.full(len(pair.source), 7.0))
     assert alike.transformation.tobytes() == plain.transformation.tobytes()
     weights = np.random.default_rng(0).uniform(1, 2, len(pair.target))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.support.strategies import Floats, random_transform, small_pair, small_scan
+from tests.support.strategies import Floats, random_transform, small_pair, small_result, small_scan
 
 import graphreg
 from graphreg.datasets import synthetic
@@ -134,8 +134,7 @@ def test_a_wrong_pose_is_no_success(pair: synthetic.Pair, apart: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, NOISE])
-@pytest.mark.parametrize("T", [np.eye(4), MOVED], ids=["level", "askew"])
+@pytest.mark.parametrize(("T", "noise"), [(np.eye(4), 0.0), (MOVED, NOISE)], ids=["level", "askew and noisy"])
 @pytest.mark.parametrize(
     ("body", "rotations", "slides"),
     [
@@ -173,15 +172,6 @@ def test_the_rotation_of_a_sphere_is_unconstrained(noise: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", synthetic.bodies())
-def test_objects_without_symmetry_are_determined(name: str) -> None:
-    scans = small_pair(name)
-    result = graphreg.register(scans.source, scans.target)
-    assert result.degenerate_directions == ()
-    assert result.success
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "other"), [("hare", "casting"), ("casting", "dragon"), ("hand", "hare"), ("room", "hand")]
 )
@@ -194,8 +184,7 @@ def test_different_objects_are_not_registered(name: str, other: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", synthetic.bodies())
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("name", "axis"), list(zip(synthetic.bodies(), [0, 1, 0, 1], strict=True)))
 def test_halves_without_overlap_are_not_registered(name: str, axis: int) -> None:
     points = small_scan(name)
     middle = np.median(points[:, axis])
@@ -206,7 +195,7 @@ def test_halves_without_overlap_are_not_registered(name: str, axis: int) -> None
 
 @pytest.mark.slow
 def test_covariance_is_symmetric_positive_definite_and_has_the_unit(pair: synthetic.Pair) -> None:
-    here = graphreg.register(pair.source, pair.target)
+    here = small_result("casting")
     assert here.covariance is not None
     np.testing.assert_allclose(
         here.covariance, here.covariance.T, rtol=1e-9, atol=1e-9 * np.diag(here.covariance).min()
@@ -220,7 +209,7 @@ def test_covariance_is_symmetric_positive_definite_and_has_the_unit(pair: synthe
 
 @pytest.mark.slow
 def test_covariance_and_centre_are_in_the_targets_frame(pair: synthetic.Pair) -> None:
-    here = graphreg.register(pair.source, pair.target)
+    here = small_result("casting")
     for moved_source in (np.eye(4), random_transform(8, 1.0)):
         moved = graphreg.register(transform(moved_source, pair.source), transform(MOVED, pair.target))
         np.testing.assert_allclose(moved.centre, transform(MOVED, here.centre[None])[0], atol=1e-9)
@@ -240,7 +229,7 @@ def test_covariance_agrees_with_the_errors(name: str) -> None:
     surfels = synthetic.scan(name, points=2 * COUNT, noise=0.0).points
     size = np.ptp(surfels, axis=0).max()
     errors, variances = [], []
-    for seed in range(20):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         noisy = surfels + 1e-3 * size * rng.normal(size=surfels.shape)
         sampled = rng.random(len(surfels)) < 0.5

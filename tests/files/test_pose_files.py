@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.support.strategies import random_transform, transforms
@@ -26,6 +26,7 @@ HALF = "0.7071067811865476"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "format"), POSE_SUFFIXES.items())
+@settings(max_examples=20)
 @given(several=st.lists(transforms, min_size=1, max_size=4))
 def test_round_trips(suffix: str, format: str, several: list[Floats], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("poses") / f"poses{suffix}"

@@ -57,10 +57,17 @@ def test_local_methods_need_a_close_pose(dragon: tuple[np.ndarray, np.ndarray, n
 
 
 @pytest.mark.slow
-def test_ecm_agrees_with_its_twin_on_all_object_pairs(scans: Path) -> None:
+def test_ecm_agrees_with_its_twin_on_every_object(scans: Path) -> None:
     """No other implementation of ECM can be installed. Coarse, since the twin has arrays of all pairs."""
+    names = (
+        "bunny_045_to_000",
+        "bunny_outlier0.5_045_to_000",
+        "dragon_48_to_0",
+        "armadillo_SIM_60_to_0",
+        "teapot_lid_to_teapot",
+    )
     for entry in json.loads((scans / "pairs.json").read_text()):
-        if entry["kind"] != "object":
+        if entry["name"] not in names:
             continue
         source, target = (graphreg.read(scans / entry[end]) for end in ("source", "target"))
         extent = float(max(np.ptp(cloud, axis=0).max() for cloud in (source, target)))

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import graphreg
 from graphreg.datasets import synthetic
 
 Floats = NDArray[np.float64]
@@ -68,3 +69,9 @@ def small_scan(name: str) -> Floats:
 def small_pair(name: str) -> synthetic.Pair:
     """Two such scans, of bodies 20 degrees apart. Shared between tests: do not write to them."""
     return synthetic.pair(name, 20.0 if name in synthetic.bodies() else None, points=SMALL_SCAN)
+
+
+@lru_cache
+def small_result(name: str) -> graphreg.Result:
+    """The registration of these two, with the usual settings."""
+    return graphreg.register(small_pair(name).source, small_pair(name).target)
