@@ -18,8 +18,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# As many processes as there are cores run the tests: threads of BLAS would only wait for each other.
+# As many processes as there are cores run the tests: more threads, of BLAS or ours, would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.sched_getaffinity = lambda _: {0}  # what `threads=None` counts
 
 import numpy as np
 

@@ -57,7 +57,7 @@ def test_the_transformation_is_rigid(found: graphreg.Result) -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_again_and_for_any_number_of_threads(body: np.ndarray, found: graphreg.Result) -> None:
-    for threads in (1, 2, 5):
+    for threads in (1, 5):
         again = graphreg.register(transform(inverse(TURNED), body), body, method=found.method, threads=threads)
         assert again.transformation.tobytes() == found.transformation.tobytes()
         assert [step.energy for step in again.history] == [step.energy for step in found.history]

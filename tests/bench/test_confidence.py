@@ -18,7 +18,8 @@ from graphreg.bench.results_files import read_rows
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1500)
+    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1000)
+    monkeypatch.setattr(confidence_runs, "QUICK_AMBIGUOUS_POINTS", 1000)
     monkeypatch.setattr(confidence_runs, "QUICK_DIFFERENT", 2)
     monkeypatch.setattr(confidence_runs, "QUICK_FAMILIES", ("hand", "casting"))
     monkeypatch.setattr(confidence_runs, "VARIANTS", 1)

@@ -11,6 +11,7 @@ from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of
 
 
+@pytest.mark.slow
 def test_a_picture_shows_both_scans_in_every_panel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_pictures, "SIZE", (400, 120))
     image = np.asarray(before_and_after(pair_of("synthetic_casting_30", None, 500), CORRUPTIONS[0])).astype(int)

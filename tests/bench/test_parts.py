@@ -14,7 +14,7 @@ def test_without_data_synthetic_pairs_are_measured() -> None:
 
 @pytest.mark.slow
 def test_rows_and_summary() -> None:
-    rows = list(parts.measure(parts.Job("synthetic_casting_30", 2, 1000), None))
+    rows = list(parts.measure(parts.Job("synthetic_casting_30", 2, 600), None))
     assert [row["variant"] for row in rows] == list(parts.VARIANTS)
     for row in rows:
         assert row["under 1 degree"] == sum(angle < 1 for angle in row["rotation errors (deg)"])

@@ -192,7 +192,7 @@ def icp(points: Floats, tree: cKDTree, start: Floats) -> tuple[Floats, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_other_rotation_aligns_a_body_with_itself(name: str) -> None:
-    points, tree = complete(name, 150, seed=1), cKDTree(complete(name, 1800, seed=0))
+    points, tree = complete(name, 80, seed=1), cKDTree(complete(name, 1800, seed=0))
     upright = [Rotation.from_euler("z", angle, degrees=True) for angle in range(30, 360, 30)]
     octahedral = list(Rotation.create_group("O")) if name in synthetic.bodies() else []
     at_rest = icp(points, tree, np.eye(3))[1]

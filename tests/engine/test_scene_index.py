@@ -81,6 +81,7 @@ def test_floor_and_wall_of_a_corner_both_face_the_inside() -> None:
     assert np.allclose(oriented * signs[0], inward)
 
 
+@pytest.mark.slow
 def test_descriptors_of_a_crop_are_those_of_the_whole_up_to_the_sign(cloud: PreprocessedCloud, voxel: float) -> None:
     """Away from the rim of the crop; the sign is one for the whole crop, as its surface is connected."""
     whole = describe(fit_unsigned_surfels(cloud, voxel))

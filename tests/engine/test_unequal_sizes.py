@@ -40,6 +40,7 @@ def test_a_crop_is_registered_to_the_scan(swapped: bool) -> None:
     assert sum(found.timings[stage] for stage in found.timings if stage != "total") <= found.timings["total"]
 
 
+@pytest.mark.slow
 def test_clouds_of_one_size_are_only_registered() -> None:
     pair = synthetic.pair("casting", 20.0, points=2_000)
     ours = register_or_locate(pair.source, pair.target, EngineSettings())
@@ -47,6 +48,7 @@ def test_clouds_of_one_size_are_only_registered() -> None:
     np.testing.assert_array_equal(ours.transformation, alone.transformation)
 
 
+@pytest.mark.slow
 def test_a_part_of_something_else_is_not_found() -> None:
     crop, _, _ = crop_and_scan()
     found = graphreg.register(crop, synthetic.scan("casting", points=12_000).points)

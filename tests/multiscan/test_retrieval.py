@@ -47,6 +47,7 @@ def random_similarity(count: int, seed: int) -> Floats:
     return np.triu(values, 1) + np.triu(values, 1).T + np.eye(count)
 
 
+@pytest.mark.slow
 def test_similarity_is_symmetric_and_bounded() -> None:
     np.testing.assert_allclose(similarity(), similarity().T, atol=1e-6)
     np.testing.assert_allclose(np.diag(similarity()), 1, atol=1e-6)
