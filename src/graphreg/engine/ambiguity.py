@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, Mask
 from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation, in_fine_voxels
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.observability import degenerate_steps
@@ -32,6 +33,9 @@ class AmbiguityParameters:
         and in units of the median roughness, if that is more.
     reach : float
         Farther away it may be where the other scan saw nothing, in voxels.
+    border : float
+        Surfels whose neighbours lie to one side are where the scan ends, and say nothing: the mean of the neighbours is
+        this far away along the surface, as a share of their mean distance.
     step : float
         Distance that a pose is moved along a degenerate direction, in coarse voxels.
     least, deviations, share : float
@@ -42,6 +46,7 @@ class AmbiguityParameters:
     height: float = 1.0
     height_per_roughness: float = 4.0
     reach: float = 2.4
+    border: float = 0.35
     step: float = 3.0
     least: float = 8.0
     deviations: float = 4.0
@@ -129,7 +134,18 @@ def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, threads: int) -> in
     moved = transform(T, moving.points)
     nearest = fixed.grid.nearest(moved, AMBIGUITY.reach, threads)
     close = nearest >= 0
-    offset = moved[close] - fixed.points[nearest[close]]
-    above = np.abs(np.einsum("ij,ij->i", offset, fixed.normals[nearest[close]]))
+    nearest = nearest[close]
+    offset = moved[close] - fixed.points[nearest]
+    above = np.abs(np.einsum("ij,ij->i", offset, fixed.normals[nearest]))
     beside = np.sqrt(np.maximum(np.einsum("ij,ij->i", offset, offset) - above**2, 0))
-    return int(np.count_nonzero((above > height) & (beside <= 1)))
+    off = nearest[(above > height) & (beside <= 1)]
+    return int(np.count_nonzero(~_at_border(fixed, off)))
+
+
+def _at_border(surfels: Surfels, rows: NDArray[np.int32]) -> Mask:
+    """Which of the surfels are at the border of what the scan saw."""
+    offsets = surfels.points[surfels.neighbours[rows]] - surfels.points[rows][:, None]
+    mean, normals = offsets.mean(axis=1), surfels.normals[rows]
+    along = mean - np.einsum("ij,ij->i", mean, normals)[:, None] * normals
+    distance = np.linalg.norm(offsets, axis=2).mean(axis=1)
+    return np.asarray(np.linalg.norm(along, axis=1) > AMBIGUITY.border * distance)
