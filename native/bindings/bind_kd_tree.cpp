@@ -24,6 +24,16 @@ Output<std::int32_t> graph(const KdTree& tree, int k, int threads) {
     return indices.release();
 }
 
+nb::tuple graph_with_ties(const KdTree& tree, int k, int threads) {
+    require(k > 0 && static_cast<std::size_t>(k) < tree.size(), "k out of range");
+    NewArray<std::int32_t> indices({tree.size(), static_cast<std::size_t>(k)});
+    std::vector<std::array<std::int32_t, 2>> pairs;
+    without_gil([&] { tree.graph(k, threads, indices.data(), pairs); });
+    NewArray<std::int32_t> ties({pairs.size(), 2});
+    for (std::size_t i = 0; i < pairs.size(); ++i) std::copy_n(pairs[i].data(), 2, ties.data() + 2 * i);
+    return nb::make_tuple(indices.release(), ties.release());
+}
+
 nb::tuple nearest(const KdTree& tree, const Points& queries, int k, int threads) {
     require(k > 0 && static_cast<std::size_t>(k) <= tree.size(), "k out of range");
     const std::size_t count = queries.shape(0);
@@ -75,6 +85,7 @@ void bind_kd_tree(nb::module_& module) {
         .def("__init__", init, "points"_a, "threads"_a)
         .def("__len__", &KdTree::size)
         .def("graph", graph, "k"_a, "threads"_a)
+        .def("graph_with_ties", graph_with_ties, "k"_a, "threads"_a)
         .def("nearest", nearest, "queries"_a, "k"_a, "threads"_a)
         .def("update_nearest", update_nearest, "queries"_a, "searched_at"_a, "second_distance"_a, "nearest"_a,
              "threads"_a)

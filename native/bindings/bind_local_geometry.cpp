@@ -12,7 +12,7 @@ NeighbourGraph graph_of(const Points& points, const IndexTable& neighbours, cons
     const std::size_t count = points.shape(0), k = neighbours.shape(1);
     require(neighbours.shape(0) == count && order.shape(0) == count && k > 0,
             "points, neighbours and order do not belong together");
-    return {points.data(), neighbours.data(), order.data(), count, k};
+    return {points.data(), neighbours.data(), order.data(), count, k, EqualDistances(points.data(), count)};
 }
 
 void require_rows(std::size_t rows, const NeighbourGraph& graph) {
@@ -34,10 +34,14 @@ Output<double> response_of_points(const Points& points, const IndexTable& neighb
     return intensity.release();
 }
 
-nb::tuple planes(const Points& points, const IndexTable& neighbours, const Indices& order, int threads) {
+nb::tuple planes(const Points& points, const IndexTable& neighbours, const Indices& order, int threads,
+                 const std::optional<Input<std::int32_t, nb::shape<-1, 2>>>& ties) {
     const NeighbourGraph graph = graph_of(points, neighbours, order);
     NewArray<double> normals({graph.count, 3}), curvature({graph.count});
-    without_gil([&] { fit_planes(graph, threads, normals.data(), curvature.data()); });
+    without_gil([&] {
+        const Ties of_points(data_or_null(ties), ties ? ties->shape(0) : 0, graph.count);
+        fit_planes(graph, of_points, threads, normals.data(), curvature.data());
+    });
     return nb::make_tuple(normals.release(), curvature.release());
 }
 
@@ -80,7 +84,7 @@ Output<double> shifted(const Points& points, const IndexTable& neighbours, const
 void bind_local_geometry(nb::module_& module) {
     module.def("edge_weights", weights_of_edges, "points"_a, "neighbours"_a, "order"_a, "threads"_a);
     module.def("response", response_of_points, "points"_a, "neighbours"_a, "order"_a, "threads"_a);
-    module.def("fit_planes", planes, "points"_a, "neighbours"_a, "order"_a, "threads"_a);
+    module.def("fit_planes", planes, "points"_a, "neighbours"_a, "order"_a, "threads"_a, "ties"_a = nb::none());
     module.def("fit_pooled_planes", pooled_planes, "means"_a, "neighbours"_a, "order"_a, "weights"_a, "moments"_a,
                "threads"_a);
     module.def("variation", variation_of_normals, "points"_a, "neighbours"_a, "order"_a, "normals"_a, "curvature"_a,

@@ -31,15 +31,20 @@ GRAPHREG_INLINE Four exp_of_weight(Four x) {
 }
 
 // Sets the weights of the edges, and returns the degrees: the sums of the weights.
-GRAPHREG_INLINE Four set_weights(EdgeBatch& batch) {
+GRAPHREG_INLINE Four set_weights(EdgeBatch& batch, const EqualDistances& equal) {
     const Vectors& last = batch.edge.back().offset;
     const Four farthest = dot(last, last);
-    const Four scale = -2.0 / (farthest > 0.0 ? farthest : broadcast(1.0));
+    // Which of several neighbours at one distance is the farthest of the k is up to rounding: none of them has a
+    // weight.
+    const Four as_far = farthest - 2.0 * maximum(equal.relative * farthest, equal.rounding * square_root(farthest));
+    const Four coincident = broadcast(equal.rounding * equal.rounding);
+    const auto distinct = farthest > coincident;
+    const Four scale = distinct ? -2.0 / (distinct ? farthest : broadcast(1.0)) : Four{};
     Four degree{};
     for (EdgeBatch::Edge& edge : batch.edge) {
         const Four squared = dot(edge.offset, edge.offset);
         const Four value = exp_of_weight(maximum(squared * scale, broadcast(-2.0)));
-        edge.weight = ((squared < farthest) | (squared == 0.0)) ? value : Four{};
+        edge.weight = ((squared < as_far) | (squared <= coincident)) ? value : Four{};
         degree += edge.weight;
     }
     return degree;
@@ -50,7 +55,7 @@ void edge_weights_of(const NeighbourGraph& graph, std::size_t begin, std::size_t
                      double* weights) {
     for (std::size_t p = begin; p < end; p += four_lanes) {
         batch.gather(graph, p, end);
-        set_weights(batch);
+        set_weights(batch, graph.equal);
         for (std::size_t lane = 0; lane < batch.count; ++lane)
             for (std::size_t j = 0; j < graph.k; ++j)
                 weights[batch.point[lane] * graph.k + j] = batch.edge[j].weight[lane];
@@ -61,7 +66,7 @@ GRAPHREG_DISPATCHED
 void response_of(const NeighbourGraph& graph, std::size_t begin, std::size_t end, EdgeBatch& batch, double* intensity) {
     for (std::size_t p = begin; p < end; p += four_lanes) {
         batch.gather(graph, p, end);
-        const Four degree = set_weights(batch);
+        const Four degree = set_weights(batch, graph.equal);
         Four x{}, y{}, z{};
         for (const EdgeBatch::Edge& edge : batch.edge) {
             x += edge.weight * edge.offset.x;
@@ -93,7 +98,7 @@ void variation_of(const NeighbourGraph& graph, const double* normals, const doub
                   std::size_t end, EdgeBatch& batch, double* result) {
     for (std::size_t p = begin; p < end; p += four_lanes) {
         batch.gather(graph, p, end);
-        set_weights(batch);
+        set_weights(batch, graph.equal);
         const Vectors normal = gather_vectors(normals, batch.point);
         const Four own_curvature = gather(curvature, 1, 0, batch.point);
         Four of_both{}, of_normals{};

@@ -7,8 +7,8 @@
 
 namespace graphreg {
 
-// Eq. 1: W_ij = exp(-2 r_ij^2 / tau_i^2) for neighbours nearer than tau_i, the farthest of the k; 0 for those at tau_i.
-// A neighbour at the point itself has weight 1. weights: (count, k).
+// Eq. 1: W_ij = exp(-2 r_ij^2 / tau_i^2) for neighbours nearer than tau_i, the farthest of the k; 0 for those at tau_i
+// (EqualDistances). A neighbour at the point itself has weight 1. weights: (count, k).
 void edge_weights(const NeighbourGraph& graph, int threads, double* weights);
 
 // Definition 1: the squared length of x_i - sum_j A_ij x_j. Infinite where no edge of a point has a weight.

@@ -9,6 +9,7 @@
 
 #include "common/parallel.hpp"
 #include "common/simd.hpp"
+#include "points/equal_distances.hpp"
 
 namespace graphreg {
 
@@ -20,6 +21,7 @@ struct NeighbourGraph {
     const std::int32_t* order;       // (count)
     std::size_t count;
     std::size_t k;
+    EqualDistances equal{};
 };
 
 // Vectors of four points.

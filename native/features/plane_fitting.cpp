@@ -22,6 +22,11 @@ struct Covariances {
     }
 };
 
+GRAPHREG_INLINE void add(Covariances& sum, const Covariances& other) {
+    sum.xx += other.xx, sum.yy += other.yy, sum.zz += other.zz;
+    sum.xy += other.xy, sum.xz += other.xz, sum.yz += other.yz;
+}
+
 // Weighted sums of vectors and of their products.
 struct Moments {
     Vectors first{};
@@ -54,6 +59,13 @@ GRAPHREG_INLINE Four smallest_eigenvalue(const Covariances& a) {
     return 1.0 / 3 + p * polynomial(smallest_root, 2.0 * square_root((1.0 - half) / 2.0) - 1.0);
 }
 
+// The normal is undetermined where the product of the gaps between eigenvalues is at most 1e-9 (chosen; rounding of
+// 1e-16 rotates other normals by at most 1e-7), or 8 times the rounding of coordinates over the root mean square of
+// offsets (chosen). All are squared here.
+constexpr double least_gaps = 1e-18;
+constexpr double roundings_in_gaps = 64;
+constexpr double least_pooled_gaps = 1e-24;  // of voxels (chosen)
+
 struct Planes {
     Vectors normal;
     Four curvature;
@@ -61,8 +73,9 @@ struct Planes {
 
 // Where the smallest eigenvalue is well separated, the closed form is exact to rounding. Where it is not, its error
 // grows; but the Rayleigh quotient of the vector found with it is accurate again, and gives the vector in a second
-// round.
-GRAPHREG_INLINE Planes planes_from(Covariances a) {
+// round. There is no unique plane where the squared product of the gaps between it and the two others, of the matrix
+// with trace 1, is at most `least`.
+GRAPHREG_INLINE Planes planes_from(Covariances a, Four least) {
     const Four trace = a.xx + a.yy + a.zz;
     const Four divisor = trace > 0.0 ? trace : broadcast(1.0);
     for (Four* entry : {&a.xx, &a.yy, &a.zz, &a.xy, &a.xz, &a.yz}) *entry /= divisor;
@@ -71,10 +84,9 @@ GRAPHREG_INLINE Planes planes_from(Covariances a) {
     for (int round = 0; round < 2; ++round) {
         const Vectors r0{a.xx - value, a.xy, a.xz}, r1{a.xy, a.yy - value, a.yz}, r2{a.xz, a.yz, a.zz - value};
         normal = longer(longer(cross(r0, r1), cross(r0, r2)), cross(r1, r2));
-        const Four length = square_root(dot(normal, normal));
-        // About (l1 - l0)(l2 - l0): without a second direction there is no plane.
-        const auto unique = length > 1e-12;
-        const Four scale = unique ? 1.0 / (unique ? length : broadcast(1.0)) : Four{};
+        const Four squared = dot(normal, normal);  // about the square of (l1 - l0)(l2 - l0)
+        const auto unique = squared > least;
+        const Four scale = unique ? 1.0 / square_root(unique ? squared : broadcast(1.0)) : Four{};
         normal = {normal.x * scale, normal.y * scale, normal.z * scale};
         value = unique ? dot(normal, a.times(normal)) : value;
     }
@@ -88,10 +100,28 @@ GRAPHREG_INLINE void store(const Vectors& vectors, std::size_t lane, double* out
     out[2] = vectors.z[lane];
 }
 
+// The moments of the ties of four points, and their numbers. It writes to single lanes, which would keep the caller's
+// sums out of registers if it were inlined; by reference alone it may be called for any instruction set.
+[[gnu::noinline]] void tie_moments(const NeighbourGraph& graph, const EdgeBatch& batch, const Ties& ties, Moments& sum,
+                                   Four& count) {
+    for (std::size_t lane = 0; lane < four_lanes; ++lane) {
+        const std::size_t i = batch.point[lane];
+        const double* here = graph.points + 3 * i;
+        for (std::size_t t = ties.start[i]; t < ties.start[i + 1]; ++t) {
+            const double* there = graph.points + 3 * static_cast<std::size_t>(ties.others[t]);
+            const double x = there[0] - here[0], y = there[1] - here[1], z = there[2] - here[2];
+            sum.first.x[lane] += x, sum.first.y[lane] += y, sum.first.z[lane] += z;
+            sum.second.xx[lane] += x * x, sum.second.yy[lane] += y * y, sum.second.zz[lane] += z * z;
+            sum.second.xy[lane] += x * y, sum.second.xz[lane] += x * z, sum.second.yz[lane] += y * z;
+        }
+        count[lane] = static_cast<double>(ties.start[i + 1] - ties.start[i]);
+    }
+}
+
 GRAPHREG_DISPATCHED
-void planes_of(const NeighbourGraph& graph, std::size_t begin, std::size_t end, EdgeBatch& batch, double* normals,
-               double* curvature) {
-    const double members = static_cast<double>(graph.k + 1);
+void planes_of(const NeighbourGraph& graph, const Ties& ties, std::size_t begin, std::size_t end, EdgeBatch& batch,
+               double* normals, double* curvature) {
+    const double squared_rounding = graph.equal.rounding * graph.equal.rounding;
     for (std::size_t p = begin; p < end; p += four_lanes) {
         batch.gather(graph, p, end);
         Moments sum;
@@ -101,11 +131,24 @@ void planes_of(const NeighbourGraph& graph, std::size_t begin, std::size_t end, 
             sum.second.xx += e.x * e.x, sum.second.yy += e.y * e.y, sum.second.zz += e.z * e.z;
             sum.second.xy += e.x * e.y, sum.second.xz += e.x * e.z, sum.second.yz += e.y * e.z;
         }
+        Four members = broadcast(static_cast<double>(graph.k + 1));
+        if (!ties.others.empty()) {
+            Moments tied;
+            Four count;
+            tie_moments(graph, batch, ties, tied, count);
+            members += count;
+            sum.first.x += tied.first.x, sum.first.y += tied.first.y, sum.first.z += tied.first.z;
+            add(sum.second, tied.second);
+        }
         const Vectors mean{sum.first.x / members, sum.first.y / members, sum.first.z / members};
-        const Planes planes = planes_from(sum.central(mean));
+        const Covariances scatter = sum.central(mean);
+        const Four trace = maximum(scatter.xx + scatter.yy + scatter.zz, broadcast(1e-300));
+        const Four share = squared_rounding * members / trace;
+        const Planes planes = planes_from(scatter, maximum(broadcast(least_gaps), roundings_in_gaps * share));
+        const Four spread = share < 1.0 ? planes.curvature : Four{};
         for (std::size_t lane = 0; lane < batch.count; ++lane) {
             store(planes.normal, lane, normals + 3 * batch.point[lane]);
-            curvature[batch.point[lane]] = planes.curvature[lane];
+            curvature[batch.point[lane]] = spread[lane];
         }
     }
 }
@@ -113,11 +156,6 @@ void planes_of(const NeighbourGraph& graph, std::size_t begin, std::size_t end, 
 GRAPHREG_INLINE Covariances gather_moments(const double* moments, const std::size_t (&rows)[four_lanes]) {
     return {gather(moments, 6, 0, rows), gather(moments, 6, 1, rows), gather(moments, 6, 2, rows),
             gather(moments, 6, 3, rows), gather(moments, 6, 4, rows), gather(moments, 6, 5, rows)};
-}
-
-GRAPHREG_INLINE void add(Covariances& sum, const Covariances& other) {
-    sum.xx += other.xx, sum.yy += other.yy, sum.zz += other.zz;
-    sum.xy += other.xy, sum.xz += other.xz, sum.yz += other.yz;
 }
 
 // The moments of all points of the voxels of a batch and of their neighbours, about the voxels' means; returns the sums
@@ -149,7 +187,7 @@ void pooled_planes_of(const NeighbourGraph& graph, const double* weights, const 
         const Four weight = pool(graph, batch, weights, moments, sum);
         const Vectors mean{sum.first.x / weight, sum.first.y / weight, sum.first.z / weight};
         const Covariances pooled = sum.central(mean);
-        const Planes planes = planes_from(pooled);
+        const Planes planes = planes_from(pooled, broadcast(least_pooled_gaps));
         const Four variance = maximum((pooled.xx + pooled.yy + pooled.zz) / weight, Four{});
         const Four deviation = square_root(planes.curvature * variance);
         for (std::size_t lane = 0; lane < batch.count; ++lane) {
@@ -166,9 +204,18 @@ void pooled_planes_of(const NeighbourGraph& graph, const double* weights, const 
 
 }  // namespace
 
-void fit_planes(const NeighbourGraph& graph, int threads, double* normals, double* curvature) {
+Ties::Ties(const std::int32_t* pairs, std::size_t pair_count, std::size_t point_count) : others(pair_count) {
+    if (!pair_count) return;
+    start.resize(point_count + 2);
+    for (std::size_t t = 0; t < pair_count; ++t) ++start[static_cast<std::size_t>(pairs[2 * t]) + 2];
+    for (std::size_t i = 2; i < start.size(); ++i) start[i] += start[i - 1];
+    for (std::size_t t = 0; t < pair_count; ++t)
+        others[start[static_cast<std::size_t>(pairs[2 * t]) + 1]++] = pairs[2 * t + 1];
+}
+
+void fit_planes(const NeighbourGraph& graph, const Ties& ties, int threads, double* normals, double* curvature) {
     for_batches(graph, threads, [&](std::size_t begin, std::size_t end, EdgeBatch& batch) {
-        planes_of(graph, begin, end, batch, normals, curvature);
+        planes_of(graph, ties, begin, end, batch, normals, curvature);
     });
 }
 

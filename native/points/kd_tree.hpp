@@ -58,6 +58,9 @@ public:
     // index. indices: (count, k). k is less than the number of points.
     void graph(int k, int threads, std::int32_t* indices) const;
 
+    // The same, and in `ties` the pairs (point, other) of all others that are as far as the k-th (EqualDistances).
+    void graph(int k, int threads, std::int32_t* indices, std::vector<std::array<std::int32_t, 2>>& ties) const;
+
     // The k nearest points of the tree for each query (count, 3). indices, squared: (count, k), squared distances. k is
     // at most the number of points.
     void nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,
@@ -96,6 +99,8 @@ private:
 
     template <class Collector>
     void search(const QueryBatch& batch, Collector& collector) const;
+    template <class Process>
+    void for_leaves(KNearest& collector, std::size_t begin, std::size_t end, Process&& process) const;
     static void search_k_nearest(const KdTree& tree, const QueryBatch& batch, KNearest& collector);
     static void search_two_nearest(const KdTree& tree, const QueryBatch& batch, TwoNearest& collector);
     static void search_within(const KdTree& tree, const QueryBatch& batch, WithinRadius& collector);

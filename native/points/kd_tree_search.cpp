@@ -154,22 +154,50 @@ void KdTree::in_batches(const double* queries, std::size_t count, int threads, P
     in_batches(queries, count, threads, [&](std::size_t i) { return leaf_of(queries + 3 * i); }, process);
 }
 
-void KdTree::graph(int k, int threads, std::int32_t* indices) const {
-    parallel_for(leaf_count_, 64, threads, [&](std::size_t begin, std::size_t end) {
-        KNearest collector(k);
-        for (std::size_t l = begin; l < end; ++l) {
-            const Leaf& leaf = leaves_[l];
-            QueryBatch batch;
-            batch.start = l;
-            batch.exclude_self = true;
-            for (int i = 0; i < leaf_size && leaf.index[i] >= 0; ++i) {
-                const double point[3] = {leaf.x[i], leaf.y[i], leaf.z[i]};
-                batch.add(point, static_cast<std::size_t>(leaf.index[i]));
-            }
-            search_k_nearest(*this, batch, collector);
-            for (int q = 0; q < batch.count; ++q) std::copy_n(collector.indices(q), k, indices + batch.row[q] * k);
+// Searches for the neighbours of the points of some leaves, and calls process(q, row) for each point.
+template <class Process>
+void KdTree::for_leaves(KNearest& collector, std::size_t begin, std::size_t end, Process&& process) const {
+    for (std::size_t l = begin; l < end; ++l) {
+        const Leaf& leaf = leaves_[l];
+        QueryBatch batch;
+        batch.start = l;
+        batch.exclude_self = true;
+        for (int i = 0; i < leaf_size && leaf.index[i] >= 0; ++i) {
+            const double point[3] = {leaf.x[i], leaf.y[i], leaf.z[i]};
+            batch.add(point, static_cast<std::size_t>(leaf.index[i]));
         }
+        search_k_nearest(*this, batch, collector);
+        for (int q = 0; q < batch.count; ++q) process(q, batch.row[q]);
+    }
+}
+
+constexpr std::size_t leaves_per_range = 64;  // that a thread takes at a time
+
+void KdTree::graph(int k, int threads, std::int32_t* indices) const {
+    parallel_for(leaf_count_, leaves_per_range, threads, [&](std::size_t begin, std::size_t end) {
+        KNearest collector(k);
+        for_leaves(collector, begin, end,
+                   [&](int q, std::size_t row) { std::copy_n(collector.indices(q), k, indices + row * k); });
     });
+}
+
+void KdTree::graph(int k, int threads, std::int32_t* indices, std::vector<std::array<std::int32_t, 2>>& ties) const {
+    const Box& box = nodes_[1].box;
+    double largest = 0;
+    for (int axis = 0; axis < 3; ++axis)
+        largest = std::max({largest, std::abs(box.low[axis]), std::abs(box.high[axis])});
+    std::vector<std::vector<std::array<std::int32_t, 2>>> of_ranges(leaf_count_ / leaves_per_range + 1);
+    parallel_for(leaf_count_, leaves_per_range, threads, [&](std::size_t begin, std::size_t end) {
+        auto& pairs = of_ranges[begin / leaves_per_range];
+        KNearest collector(k, EqualDistances(largest));
+        for_leaves(collector, begin, end, [&](int q, std::size_t row) {
+            const std::int32_t* in_order = collector.indices(q);
+            std::copy_n(in_order, k, indices + row * k);
+            for (std::size_t i = static_cast<std::size_t>(k); i < collector.size(q); ++i)
+                pairs.push_back({static_cast<std::int32_t>(row), in_order[i]});
+        });
+    });
+    for (const auto& pairs : of_ranges) ties.insert(ties.end(), pairs.begin(), pairs.end());
 }
 
 void KdTree::nearest(const double* queries, std::size_t count, int k, int threads, std::int32_t* indices,

@@ -24,6 +24,9 @@ class Tree:
     def __len__(self) -> int: ...
     def graph(self, k: int, threads: int) -> _Indices:
         """k-nearest-neighbour graph (N, k) of the tree's own points, without the point itself, nearest first; k < N."""
+    def graph_with_ties(self, k: int, threads: int) -> tuple[_Indices, _Indices]:
+        """The same graph, and pairs (T, 2) of a point and another that is as far as its k-th neighbour, up to rounding,
+        but not among its k."""
     def nearest(self, queries: _Floats, k: int, threads: int) -> tuple[_Indices, _Floats]:
         """Indices (M, k) of the k nearest points of each query (M, 3), nearest first, and squared distances (M, k)."""
     def update_nearest(
@@ -63,9 +66,12 @@ def variation(
 ) -> _Floats:
     """Local variation (N, 2) of normals (N, 3) and curvature (N,) over the graph (Theorem 2)."""
 
-def fit_planes(points: _Floats, neighbours: _Indices, order: _Indices, threads: int) -> tuple[_Floats, _Floats]:
-    """Least-squares planes of each point and its neighbours: unit normals (N, 3) of arbitrary sign, zero where there
-    is no unique plane, and curvature (N,): the smallest eigenvalue of the covariance over the sum of all three."""
+def fit_planes(
+    points: _Floats, neighbours: _Indices, order: _Indices, threads: int, ties: _Indices | None = None
+) -> tuple[_Floats, _Floats]:
+    """Least-squares planes of each point, its neighbours and their ties (`Tree.graph_with_ties`): unit normals (N, 3)
+    of arbitrary sign, zero where there is no unique plane, and curvature (N,): the smallest eigenvalue of the
+    covariance over the sum of all three."""
 
 def fit_pooled_planes(
     means: _Floats, neighbours: _Indices, order: _Indices, weights: _Floats, moments: _Floats, threads: int

@@ -100,6 +100,9 @@ def test_a_graph_with_indices_out_of_range_is_refused() -> None:
             graphreg.Graph(graph.points, neighbours, graph.order, 1)
     with pytest.raises(graphreg.InputError, match="^order"):
         graphreg.Graph(graph.points, graph.neighbours, graph.order[1:], 1)
+    for ties in ([[0, 40]], [[-1, 0]], [[1, 2, 3]]):
+        with pytest.raises(graphreg.InputError, match="^ties: expected pairs"):
+            graphreg.Graph(graph.points, graph.neighbours, graph.order, 1, np.array(ties, np.int32))
 
 
 def test_a_graph_can_be_pickled() -> None:

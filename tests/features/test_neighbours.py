@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.strategies import CLOUD_KINDS, Floats, random_cloud, seeds
-from tests.support.twins import nearest, squared_distances
+from tests.support.twins import nearest, squared_distances, ties
 
 import graphreg._core as _core
 
@@ -35,6 +35,22 @@ clouds = st.one_of(general, lattices, repeated, far_apart)
 def test_the_graph_is_exact_also_where_distances_are_equal(points: Floats, k: int, threads: int) -> None:
     expected, _ = nearest(points, points, k, exclude_self=True)
     assert np.array_equal(_core.Tree(points, threads).graph(k, threads), expected)
+
+
+@given(clouds, st.integers(1, 25), st.integers(1, 4))
+def test_ties_are_all_points_as_far_as_the_last_neighbour(points: Floats, k: int, threads: int) -> None:
+    tree = _core.Tree(points, threads)
+    neighbours, pairs = tree.graph_with_ties(k, threads)
+    assert np.array_equal(neighbours, tree.graph(k, threads))
+    assert len(pairs) == len(np.unique(pairs, axis=0))
+    assert set(map(tuple, pairs.tolist())) == ties(points, k)
+
+
+def test_coincident_points_are_no_ties() -> None:
+    """The ties of clusters of coincident points, and of points around them, would fill the memory."""
+    points = np.vstack([np.zeros((6000, 3)), random_cloud("blob", 300, 1) + 0.001, np.ones((6000, 3))])
+    _, pairs = _core.Tree(points, 2).graph_with_ties(10, 2)
+    assert len(pairs) < 100
 
 
 @given(clouds, general, st.integers(1, 25), st.integers(1, 4))

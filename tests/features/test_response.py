@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import twins
-from tests.support.strategies import Floats, clouds, random_cloud, seeds
+from tests.support.lattices import lattice
+from tests.support.strategies import Floats, clouds, random_cloud, random_transform, seeds
 
 import graphreg
 from graphreg.features.response import median_absolute_deviation, x84_inliers
@@ -65,7 +66,24 @@ def test_the_top_share_has_the_highest_response(points: Floats, fraction: float)
     assert np.array_equal(chosen, np.unique(chosen))
     others = np.setdiff1d(np.arange(len(points)), chosen)
     if len(others):
-        assert response[chosen].min() >= response[others].max()
+        assert np.sqrt(response[chosen].min()) >= np.sqrt(response[others].max()) * (1 - 1e-8)  # equal up to rounding
+
+
+def test_of_points_without_response_a_random_share_is_sampled() -> None:
+    plane = np.random.default_rng(0).permutation(lattice((40, 40, 1)))
+    inner = ((plane[:, :2] > 3) & (plane[:, :2] < 36)).all(axis=1)
+    chosen = graphreg.resample(plane, 0.7, method="proportional", alpha=None)
+    flat = np.intersect1d(chosen, np.flatnonzero(inner))
+    assert 0.4 < (flat < 800).mean() < 0.6
+
+
+@given(seeds)
+def test_of_equal_responses_the_first_are_selected(seed: int) -> None:
+    patch, T = lattice((3, 3, 1)), random_transform(seed, 100.0)
+    patches = np.concatenate([place + patch for place in 50 * lattice((2, 2, 2))])
+    corners = np.flatnonzero(np.isin(np.arange(len(patches)) % 9, [0, 2, 6, 8]))
+    chosen = graphreg.resample(patches @ T[:3, :3].T + T[:3, 3], 0.25, k=5, alpha=None)
+    assert np.array_equal(chosen, corners[:18])
 
 
 @given(clouds, seeds)

@@ -60,7 +60,7 @@ def test_the_lid_is_registered_to_its_teapot(scans: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dragon_24_to_0", "kitti03_1_to_0"])
+@pytest.mark.parametrize("name", ["bunny_045_to_000", "dragon_24_to_0", "kitti03_1_to_0"])
 def test_results_are_equivariant_under_a_common_rigid_transform(scans: Path, name: str) -> None:
     pair = pair_of(name, scans)
     along = random_transform(3, float(np.abs(pair.target).max()))

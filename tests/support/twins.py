@@ -26,14 +26,28 @@ def nearest(points: Floats, queries: Floats, k: int, exclude_self: bool = False)
     return order, np.take_along_axis(squared, order, axis=1)
 
 
+def equal_distance(points: Floats, distances: Floats) -> Floats:
+    """What two distances may differ by to count as equal: 1e-9 of them, or 64 units of the largest coordinate."""
+    return np.asarray(np.maximum(1e-9 * distances, 64 * np.finfo(float).eps * np.abs(points).max()))
+
+
+def ties(points: Floats, k: int) -> set[tuple[int, int]]:
+    """Pairs of a point and another that is as far as its k-th neighbour, but not among its k."""
+    index, squared = nearest(points, points, len(points) - 1, exclude_self=True)
+    distances = np.sqrt(squared)
+    tau = distances[:, k - 1 : k]
+    limit = np.where(tau > 64 * np.finfo(float).eps * np.abs(points).max(), tau + equal_distance(points, tau), -1.0)
+    rows, columns = np.nonzero(distances[:, k:] <= limit)
+    return set(zip(rows.tolist(), index[rows, columns + k].tolist(), strict=True))
+
+
 def edge_weights(points: Floats, neighbours: NDArray[np.int64]) -> Floats:
     """Edge weights of Eq. 1."""
-    offsets = points[neighbours] - points[:, None]
-    squared = (offsets**2).sum(-1)
-    tau = squared[:, -1:]
+    distances = np.linalg.norm(points[neighbours] - points[:, None], axis=-1)
+    tau = distances[:, -1:]
     with np.errstate(invalid="ignore"):
-        weights = np.where(squared < tau, np.exp(-2 * squared / tau), 0.0)
-    return np.where(squared == 0, 1.0, weights)
+        weights = np.where(distances < tau - equal_distance(points, tau), np.exp(-2 * (distances / tau) ** 2), 0.0)
+    return np.where(distances == 0, 1.0, weights)
 
 
 def response(points: Floats, neighbours: NDArray[np.int64]) -> Floats:

@@ -109,7 +109,8 @@ def outward_normals(points: Floats, k: int, threads: int) -> Floats:
         Unit normals, zero where no plane is determined.
     """
     tree = _core.Tree(points, threads)
-    normals, _ = fit_planes(Graph(points, tree.graph(k, threads), tree.order(), threads))
+    neighbours, ties = tree.graph_with_ties(k, threads)
+    normals, _ = fit_planes(Graph(points, neighbours, tree.order(), threads, ties))
     inward = np.einsum("ij,ij->i", normals, points - points.mean(axis=0)) < 0
     normals[inward] *= -1
     return normals

@@ -5,13 +5,15 @@ An edge leads from each point x_i to its k nearest neighbours x_j. tau_i is the 
     W_ij = exp(-|x_i - x_j|^2 / sigma_i^2)  where |x_i - x_j| < tau_i,  sigma_i^2 = tau_i^2 / 2;  0 otherwise.
 
 tau is a property of each point, so W is not symmetric. As printed, the farthest neighbour itself has weight zero:
-whichever of several points at the same distance tau_i is taken as the k-th neighbour, W is the same.
+whichever of several points at the same distance tau_i is taken as the k-th neighbour, W is the same. Distances count as
+equal where they differ by no more than 1e-9 of their length, or than rounding of the coordinates can cause: otherwise
+rounding would tell the neighbours on a raster apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +47,9 @@ class Graph:
         The points along a space-filling order, in which loops over the graph use the processor's cache best.
     threads : int
         Number of threads for computations on this graph. Results do not depend on it.
+    ties : (T, 2) ndarray of int32, default none
+        Pairs (i, j) of points where x_j is as far from x_i as its k-th neighbour, up to rounding, but not among its k.
+        They belong to the neighbourhood that a plane is fitted to.
 
     Examples
     --------
@@ -64,6 +69,7 @@ class Graph:
     neighbours: NDArray[np.int32]
     order: NDArray[np.int32]
     threads: int
+    ties: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32))
 
     def __post_init__(self) -> None:
         # The kernels do not check indices: one out of range would read foreign memory.
@@ -71,6 +77,8 @@ class Graph:
         for name, indices in (("neighbours", self.neighbours), ("order", self.order)):
             if len(indices) != count or indices.size == 0 or indices.min() < 0 or indices.max() >= count:
                 raise InputError(f"{name}: expected indices of {count} points, a row for each")
+        if self.ties.shape[1:] != (2,) or (self.ties.size and (self.ties.min() < 0 or self.ties.max() >= count)):
+            raise InputError(f"ties: expected pairs of indices of {count} points")
 
     @property
     def k(self) -> int:
@@ -209,4 +217,5 @@ def neighbour_graph(points: Any, k: int = 10, threads: int | None = None) -> Gra
         )
     workers = thread_count(threads)
     tree = _core.Tree(cloud.points, workers)
-    return Graph(cloud.points, tree.graph(k, workers), tree.order(), workers)
+    neighbours, ties = tree.graph_with_ties(k, workers)
+    return Graph(cloud.points, neighbours, tree.order(), workers, ties)

@@ -5,6 +5,10 @@
 is the variation of the signal s on the graph. A plane has two unit normals, n and -n, and the cloud does not determine
 which one to take. Normals are therefore compared up to sign: |n_i - n_j| is the smaller of the two distances. Then V_g
 does not change under any rigid transform, as Theorem 2 states.
+
+The plane of a point is fitted to all points no farther than its k-th neighbour, up to rounding: on a raster or lattice
+rounding would choose among those at one distance. For the same reason there is no normal where two eigenvalues are
+equal up to rounding.
 """
 
 from __future__ import annotations
@@ -59,7 +63,7 @@ def invariants(points: Any, k: int = 10, threads: int | None = None) -> Floats:
 
 
 def normals(points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, threads: int | None = None) -> Floats:
-    """Estimate unit normals: of the plane fitted to each point and its k nearest neighbours.
+    """Estimate unit normals: of the plane fitted to each point and its k nearest neighbours, ties included.
 
     Parameters
     ----------
@@ -102,7 +106,7 @@ def normals(points: Any, k: int = 10, *, viewpoint: ArrayLike | None = None, thr
 
 
 def fit_planes(graph: Graph) -> tuple[Floats, Floats]:
-    """Fit a plane to each point and its neighbours.
+    """Fit a plane to each point, its neighbours, and all others as far as the k-th.
 
     Parameters
     ----------
@@ -115,7 +119,7 @@ def fit_planes(graph: Graph) -> tuple[Floats, Floats]:
     curvatures : (N,) ndarray
         Surface variation c = l_0 / (l_0 + l_1 + l_2).
     """
-    return _core.fit_planes(graph.points, graph.neighbours, graph.order, graph.threads)
+    return _core.fit_planes(graph.points, graph.neighbours, graph.order, graph.threads, graph.ties)
 
 
 def graph_invariants(graph: Graph) -> Floats:

@@ -20,6 +20,9 @@ from graphreg.clouds import Floats, Mask, as_cloud
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph, neighbour_graph
 
+EQUAL_RESPONSES = 1e-9
+"""Share by which the square roots of equal responses may differ (chosen: far above rounding)."""
+
 
 def intensity(points: Any, k: int = 10, threads: int | None = None) -> Floats:
     """Compute the point response intensity I(x) (Definition 1).
@@ -105,8 +108,9 @@ def resample(
     fraction : float
         Share of the points to select, 0 < fraction <= 1. The paper uses 0.1 to 0.5.
     method : {"top", "proportional"}, default "top"
-        "top" selects the points with the highest response. "proportional" samples without replacement, with
-        probabilities proportional to the response: flat parts become sparse, but do not vanish.
+        "top" selects the points with the highest response; of responses that are equal up to rounding, those that come
+        first. "proportional" samples without replacement, with probabilities proportional to the response: flat parts
+        become sparse, but do not vanish.
     alpha : float or None, default 5.2
         Points beyond alpha * MAD are outliers by the X84 rule (see `inliers`) and are not selected. None: no outlier
         removal.
@@ -144,15 +148,29 @@ def resample(
         eligible = eligible[x84_inliers(response, alpha, rounding_error(graph.points))]
     count = min(len(eligible), max(1, round(fraction * len(response))))
     if method == "top":
-        ranked = np.argsort(-response[eligible], kind="stable")
+        chosen = eligible[_highest(response[eligible], count, rounding_error(graph.points))]
     else:
         # Weighted sampling without replacement: exponential waiting times whose rates are the weights, smallest first
-        # (Efraimidis, Spirakis 2006). Points with zero response come last.
+        # (Efraimidis, Spirakis 2006). Points whose response is no more than rounding come last, in random order.
         waiting = np.random.default_rng(seed).exponential(size=len(eligible))
+        rates = np.where(response[eligible] > rounding_error(graph.points) ** 2, response[eligible], 0.0)
         with np.errstate(divide="ignore"):
-            ranked = np.argsort(waiting / response[eligible], kind="stable")
-    chosen = np.sort(eligible[ranked[:count]])
+            ranked = np.lexsort((waiting, waiting / rates))
+        chosen = np.sort(eligible[ranked[:count]])
     return np.flatnonzero(cloud.kept)[chosen]
+
+
+def _highest(response: Floats, count: int, rounding: float) -> NDArray[np.int64]:
+    """Rows of the `count` highest responses, ascending; of those equal to the last up to rounding, the first ones.
+
+    On a raster many responses are equal, and rounding would choose among them.
+    """
+    lengths = np.sqrt(response)
+    last = np.partition(lengths, len(lengths) - count)[len(lengths) - count] if count else np.inf
+    above = lengths > last * (1 + EQUAL_RESPONSES) + rounding
+    equal = np.flatnonzero(~above & (lengths >= last * (1 - EQUAL_RESPONSES) - rounding))
+    above[equal[: count - np.count_nonzero(above)]] = True
+    return np.flatnonzero(above)
 
 
 def response_intensity(graph: Graph) -> Floats:
