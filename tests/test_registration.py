@@ -280,7 +280,7 @@ def test_fewer_points_are_sampled_and_weights_belong_to_prepare(body: np.ndarray
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_stages_sum_to_at_most_the_total(method: str) -> None:
-    pair = synthetic.pair("hand", 20.0, points=1500)
+    pair = synthetic.pair("hand", 20.0, points=600)
     timings = dict(run_method(pair.source, pair.target, method, {}).timings)
     total = timings.pop("total")
     assert all(seconds >= 0 for seconds in timings.values())
