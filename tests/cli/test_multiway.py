@@ -71,13 +71,13 @@ def test_a_graph_can_be_optimised_without_scans(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_scan_without_overlap_is_left_out_and_is_exit_status_1(folder: Path) -> None:
-    done = multiway_command("casting.ply", *SCANS, "-o", "poses.tum", "--json", cwd=folder)
+    done = multiway_command("casting.ply", *SCANS[:2], "-o", "poses.tum", "--json", cwd=folder)
     assert done.returncode == 1, done.stderr
     output = json.loads(done.stdout)
     assert list(output["left_out"]) == ["casting.ply"]
-    assert output["groups"] == [list(SCANS)]
+    assert output["groups"] == [list(SCANS[:2])]
     assert output["poses"][0] is None
-    assert np.loadtxt(folder / "poses.tum")[:, 0].tolist() == [1, 2, 3]
+    assert np.loadtxt(folder / "poses.tum")[:, 0].tolist() == [1, 2]
     written = multiway_command("casting.ply", *SCANS[:2], "-o", "poses", cwd=folder)
     assert written.returncode == 1
     assert "left out: casting.ply: " in written.stdout
