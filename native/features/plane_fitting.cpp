@@ -100,6 +100,13 @@ GRAPHREG_INLINE void store(const Vectors& vectors, std::size_t lane, double* out
     out[2] = vectors.z[lane];
 }
 
+GRAPHREG_INLINE bool any_ties(const Ties& ties, const EdgeBatch& batch) {
+    if (ties.others.empty()) return false;
+    std::size_t count = 0;
+    for (const std::size_t i : batch.point) count += ties.start[i + 1] - ties.start[i];
+    return count > 0;
+}
+
 // The moments of the ties of four points, and their numbers. It writes to single lanes, which would keep the caller's
 // sums out of registers if it were inlined; by reference alone it may be called for any instruction set.
 [[gnu::noinline]] void tie_moments(const NeighbourGraph& graph, const EdgeBatch& batch, const Ties& ties, Moments& sum,
@@ -132,7 +139,7 @@ void planes_of(const NeighbourGraph& graph, const Ties& ties, std::size_t begin,
             sum.second.xy += e.x * e.y, sum.second.xz += e.x * e.z, sum.second.yz += e.y * e.z;
         }
         Four members = broadcast(static_cast<double>(graph.k + 1));
-        if (!ties.others.empty()) {
+        if (any_ties(ties, batch)) {
             Moments tied;
             Four count;
             tie_moments(graph, batch, ties, tied, count);
