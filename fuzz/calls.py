@@ -14,7 +14,18 @@ import graphreg
 from graphreg import MissingExtraError
 
 # Those of files are targets of their own; `batch` starts processes.
-LEFT_OUT = ("batch", "formats", "methods", "read", "read_cloud", "read_poses", "report", "write", "write_poses")
+LEFT_OUT = (
+    "batch",
+    "formats",
+    "methods",
+    "read",
+    "read_cloud",
+    "read_mesh",
+    "read_poses",
+    "report",
+    "write",
+    "write_poses",
+)
 CLOUDS = ("points", "source", "target", "part", "scene", "cloud")
 # How often an argument is anything at all, and an optional one is passed.
 WRONG, PASSED = 0.06, 0.25

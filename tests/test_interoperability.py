@@ -81,6 +81,29 @@ class Mesh:
         self.vertices = values
 
 
+class FacedMesh(Mesh):
+    """trimesh's Trimesh, with faces."""
+
+    def __init__(self, values: NDArray[Any], faces: NDArray[Any]) -> None:
+        super().__init__(values)
+        self.faces = faces
+
+
+class LegacyMesh:
+    """Open3D's TriangleMesh."""
+
+    def __init__(self, values: NDArray[Any], faces: NDArray[Any]) -> None:
+        self.vertices, self.triangles = Vector(values), Vector(faces)
+
+
+class TensorFacedMesh(TensorMesh):
+    """Open3D's tensor mesh."""
+
+    def __init__(self, values: NDArray[Any], faces: NDArray[Any]) -> None:
+        super().__init__(values)
+        self.triangle = TensorMap(indices=CoreTensor(faces))
+
+
 class TorchTensor:
     """torch's tensor: refuses to be an array while it records gradients or is on another device."""
 
@@ -158,6 +181,22 @@ def test_clouds_of_other_libraries_are_accepted(value: Any) -> None:
     assert np.array_equal(as_cloud(value).points, POINTS)
 
 
+TRIANGLES = np.arange(300).reshape(-1, 3)
+
+
+@pytest.mark.parametrize("kind", [FacedMesh, LegacyMesh, TensorFacedMesh])
+def test_meshes_of_other_libraries_are_sampled_by_area(kind: Any) -> None:
+    points, _ = graphreg.Mesh(POINTS, TRIANGLES).sample()
+    assert np.array_equal(as_cloud(kind(POINTS, TRIANGLES)).points, points)
+    holed = POINTS.copy()
+    holed[0] = np.nan
+    without, _ = graphreg.Mesh(POINTS, TRIANGLES[1:]).sample()
+    assert np.array_equal(as_cloud(kind(holed, TRIANGLES)).points, without)
+    assert np.array_equal(as_cloud(kind(POINTS, TRIANGLES[:0])).points, POINTS)
+    with pytest.raises(graphreg.InputError, match=r"source: .* refer to vertex 300"):
+        graphreg.register(kind(POINTS, TRIANGLES + 1), POINTS)
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -228,7 +267,7 @@ def test_no_other_library_is_imported() -> None:
 def test_trimesh() -> None:
     trimesh = pytest.importorskip("trimesh")
     box = trimesh.creation.box()
-    assert np.array_equal(as_cloud(box).points, box.vertices)
+    assert np.array_equal(as_cloud(box).points, as_cloud(graphreg.Mesh(box.vertices, box.faces)).points)
     cloud = trimesh.PointCloud(POINTS)
     assert np.array_equal(as_cloud(cloud).points, POINTS)
     result = graphreg.register(cloud, cloud, method="icp")
@@ -302,8 +341,9 @@ def test_open3d() -> None:
     boxes = (box, open3d.t.geometry.TriangleMesh.from_legacy(box))
     for cloud in (legacy, tensor, tensor.point.positions):
         assert np.array_equal(as_cloud(cloud).points, POINTS)
+    sampled = as_cloud(graphreg.Mesh(np.asarray(box.vertices), np.asarray(box.triangles)))
     for mesh in boxes:
-        assert np.array_equal(as_cloud(mesh).points, np.asarray(box.vertices))
+        assert np.array_equal(as_cloud(mesh).points, sampled.points)
     with pytest.raises(graphreg.InputError, match="source: expected"):
         graphreg.register(open3d.t.geometry.PointCloud(), POINTS)
     result = graphreg.register(legacy, tensor, method="icp")

@@ -106,6 +106,7 @@ CALLS = {
         ("threads",),
     ),
     "read": Call(graphreg.read, {"path": "a.ply"}, {"path": "path", "progress": "callable"}),
+    "read_mesh": Call(graphreg.read_mesh, {"path": "a.stl"}, {"path": "path", "progress": "callable"}),
     "read_cloud": Call(graphreg.read_cloud, {"path": "a.ply"}, {"path": "path", "progress": "callable"}),
     "write": Call(graphreg.write, {"path": "c.ply", "points": CLOUD}, {"path": "path", "progress": "callable"}),
     "read_poses": Call(graphreg.read_poses, {"path": "T.txt"}, {"path": "path", "format": "choice"}, ("format",)),

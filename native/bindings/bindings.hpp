@@ -87,6 +87,7 @@ void bind_gaussian_sums(nb::module_& module);
 void bind_hypotheses(nb::module_& module);
 void bind_kd_tree(nb::module_& module);
 void bind_local_geometry(nb::module_& module);
+void bind_meshes(nb::module_& module);
 void bind_pair_forces(nb::module_& module);
 void bind_parsing(nb::module_& module);
 void bind_scene_index(nb::module_& module);

@@ -31,6 +31,7 @@ NB_MODULE(_core, module) {
     graphreg::bind_hypotheses(module);
     graphreg::bind_kd_tree(module);
     graphreg::bind_local_geometry(module);
+    graphreg::bind_meshes(module);
     graphreg::bind_pair_forces(module);
     graphreg::bind_parsing(module);
     graphreg::bind_scene_index(module);

@@ -9,9 +9,10 @@ from graphreg.features.fpfh_features import fpfh
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.invariant_features import invariants, normals
 from graphreg.features.response import inliers, intensity, resample
-from graphreg.files import formats, read, read_cloud, write
+from graphreg.files import formats, read, read_cloud, read_mesh, write
 from graphreg.files.pose_files import read_poses, write_poses
 from graphreg.locating import Location, locate
+from graphreg.meshes.triangle_mesh import Mesh
 from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
@@ -27,6 +28,7 @@ __all__ = [
     "Graph",
     "InputError",
     "Location",
+    "Mesh",
     "MissingExtraError",
     "Multiway",
     "Odometry",
@@ -48,6 +50,7 @@ __all__ = [
     "prepare",
     "read",
     "read_cloud",
+    "read_mesh",
     "read_poses",
     "register",
     "report",

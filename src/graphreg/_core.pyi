@@ -404,3 +404,41 @@ def pack_records(
 
 def lzf_decode(data: bytes | NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     """Decompress LZF data to `size` bytes; ValueError where the data are invalid or of another size."""
+
+def parse_list_faces(
+    data: bytes | NDArray[np.uint8], start: int, rows: int, kinds: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Faces from lines of text: the corners of all faces, the number of corners of each, and the offset of the first
+    unread line, which is incomplete, or no face, or beyond `rows`.
+
+    kinds      a letter for each column: p the list of corners, l another list, - any other word
+    """
+
+def parse_obj_faces(data: bytes | NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """The same of an OBJ file, numbered from 0 on."""
+
+def unpack_faces(
+    data: bytes | NDArray[np.uint8],
+    start: int,
+    rows: int,
+    parts: Sequence[tuple[int, int, int, bool]],
+    list: int,
+    *,
+    signed_corners: bool,
+    big_endian: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """The same of binary records, with parts as in `pack_records`; `list` is the part that has the corners."""
+
+# ------------------------------------------------------------------------------------------------------------- meshes
+
+def triangulate(vertices: _Floats, corners: _Indices, sizes: NDArray[np.int64]) -> _Indices:
+    """Triangles (T, 3) of polygons; none of those with fewer than three corners."""
+
+class TriangleTree:
+    """Bounding-volume tree over triangles: vertices (V, 3), finite, and faces (F, 3), none without area."""
+
+    def __init__(self, vertices: _Floats, faces: _Indices) -> None: ...
+    def __len__(self) -> int: ...
+    def closest(self, queries: _Floats, threads: int) -> tuple[_Floats, _Floats, _Indices, NDArray[np.uint8]]:
+        """The closest point of the mesh to each query (M, 3): its distance (M,), the point (M, 3), the face (M,), and
+        what of the face a, b, c it is on (M,): 0 inside, 1 to 3 the edges ab, bc, ca, 4 to 6 the corners."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.errors import InputError
+from graphreg.meshes.triangle_mesh import Mesh, mesh_without_gaps, vertices_are_dense
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -122,7 +123,9 @@ def as_cloud(
     ----------
     value : array_like or object
         (N, 3) real numbers of any dtype, stride and layout; anything numpy can read; a structured array with fields
-        x, y, z; a cloud or mesh of Open3D or trimesh; a tensor of torch; a `Cloud`, which is returned as it is.
+        x, y, z; a cloud or mesh of Open3D or trimesh; a tensor of torch; a `Mesh`; a `Cloud`, which is returned as it
+        is. Of a mesh, points are sampled by area, with normals as attributes nx, ny, nz; but its vertices are taken
+        where they sample the surface by themselves, see `graphreg.meshes.triangle_mesh.SamplingSettings`.
     name : str, default "points"
         Name of the argument in error messages.
     min_points : int, default 1
@@ -147,6 +150,8 @@ def as_cloud(
     """
     if isinstance(value, Cloud):
         cloud = value
+    elif attributes is None and (mesh := as_mesh(value, name)) is not None:
+        cloud = _cloud_of_mesh(mesh)
     else:
         raw = _as_numbers(value, name)
         finite = _finite_rows(raw)
@@ -165,6 +170,62 @@ def as_cloud(
     if len(cloud) and max(cloud.points.max(), -cloud.points.min()) > MAX_COORDINATE:
         raise InputError(f"{name}: has coordinates beyond {MAX_COORDINATE:g}, too large to square")
     return cloud
+
+
+def as_mesh(value: Any, name: str = "mesh") -> Mesh | None:
+    """Convert a mesh of graphreg, trimesh or Open3D; None where a value is no mesh, or one without faces.
+
+    Parameters
+    ----------
+    value : object
+    name : str, default "mesh"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    Mesh or None
+        Without vertices that are not finite, and without their faces.
+
+    Raises
+    ------
+    InputError
+        Where its faces refer to vertices that it does not have.
+    """
+    if isinstance(value, Mesh):
+        return value
+    if isinstance(value, np.ndarray):
+        return None
+    # faces of trimesh's meshes, triangles of Open3D's, and mappings of its tensor geometries
+    corners, numbers = getattr(value, "vertices", None), getattr(value, "faces", getattr(value, "triangles", None))
+    if corners is None:
+        corners = _entry(getattr(value, "vertex", None), "positions")
+        numbers = _entry(getattr(value, "triangle", None), "indices")
+    if corners is None or numbers is None:
+        return None
+    vertices = _as_numbers(corners, name)
+    try:
+        faces = as_array(numbers)
+        if not faces.size:
+            return None
+        return mesh_without_gaps(vertices, faces, {})
+    except (TypeError, ValueError, RuntimeError, BufferError) as problem:
+        raise InputError(f"{name}: a mesh that cannot be used: {problem}") from problem
+
+
+def _entry(tensors: Any, name: str) -> Any:
+    """An entry of a mapping of tensors as Open3D has them, or None."""
+    if hasattr(tensors, "__getitem__") and hasattr(tensors, "__contains__") and name in tensors:
+        return tensors[name]
+    return None
+
+
+def _cloud_of_mesh(mesh: Mesh) -> Cloud:
+    if vertices_are_dense(mesh):
+        points, attributes = mesh.vertices, dict(mesh.attributes)
+    else:
+        points, normals = mesh.sample()
+        attributes = {axis: normals[:, i].copy() for i, axis in enumerate(("nx", "ny", "nz"))}
+    return Cloud(points, np.ones(len(points), bool), attributes)
 
 
 def as_array(value: Any) -> NDArray[Any]:
@@ -259,9 +320,8 @@ def _points_of(value: Any) -> Any:
         if hasattr(value, name):
             return getattr(value, name)
     for name in ("point", "vertex"):
-        tensors: Any = getattr(value, name, None)
-        if hasattr(tensors, "__getitem__") and hasattr(tensors, "__contains__") and "positions" in tensors:
-            return tensors["positions"]
+        if (positions := _entry(getattr(value, name, None), "positions")) is not None:
+            return positions
     return value
 
 

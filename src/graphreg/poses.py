@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphreg.clouds import Cloud, Floats, as_floats
 from graphreg.errors import InputError
+from graphreg.meshes.triangle_mesh import Mesh
 
 # Chosen: the largest element of R R^T - I that is accepted from a user; files store poses with six digits or so.
 RIGID_TOLERANCE = 1e-4
@@ -222,6 +223,30 @@ def transform_cloud(transformation: ArrayLike, cloud: Cloud) -> Cloud:
             normals = np.stack([attributes[name] for name in names], axis=1) @ matrix[:3, :3].T
             attributes |= {name: normals[:, i].astype(attributes[name].dtype) for i, name in enumerate(names)}
     return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes)
+
+
+def transform_mesh(transformation: ArrayLike, mesh: Mesh) -> Mesh:
+    """Apply a rigid transform to a mesh: to its vertices, and to normals among their attributes.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+    mesh : Mesh
+
+    Returns
+    -------
+    Mesh
+        With the same faces.
+
+    Examples
+    --------
+    >>> triangle = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> transform_mesh(pose(np.eye(3), [0, 0, 5]), triangle).vertices[:, 2]
+    array([5., 5., 5.])
+    """
+    corners = Cloud(mesh.vertices, np.ones(len(mesh.vertices), bool), mesh.attributes)
+    moved = transform_cloud(transformation, corners)
+    return Mesh(moved.points, mesh.faces, moved.attributes)
 
 
 def fit_rigid_transform(source: Floats, target: Floats, weights: Floats | None = None) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.support.commands import CommandLine
+from tests.support.meshes import box
 
 import graphreg
 from graphreg.clouds import Floats, as_cloud
@@ -36,3 +37,16 @@ def test_normals_are_rotated(run: CommandLine, hare: Floats, T_target_source: Fl
     rotated = np.stack([moved.attributes[name] for name in names], axis=1)
     assert rotated.dtype == np.float32
     np.testing.assert_allclose(rotated, normals @ T_target_source[:3, :3].T, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".stl", ".ply", ".obj", ".off"])
+def test_a_mesh_keeps_its_faces(run: CommandLine, T_target_source: Floats, suffix: str) -> None:
+    part = box((1, 2, 3))
+    graphreg.write("in.stl", part)
+    graphreg.write_poses("T.txt", T_target_source)
+    assert run("apply", "T.txt", "in.stl", f"out{suffix}").status == 0
+    moved = graphreg.read_mesh(f"out{suffix}")
+    expected = transform(T_target_source, part.vertices)[part.faces]
+    np.testing.assert_allclose(moved.vertices[moved.faces], expected, rtol=0, atol=1e-5)
+    done = run("apply", "T.txt", "in.stl", "out.pcd")
+    assert "40,000 points of the surface are written" in done.err

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.commands import CommandLine
+from tests.support.meshes import box
 
 import graphreg
 from graphreg.clouds import Floats, as_cloud
@@ -45,3 +46,13 @@ def test_write_returns_the_attributes_that_a_format_does_not_support(tmp_path: P
     assert graphreg.write(tmp_path / "a.npz", cloud) == ()
     assert graphreg.write(tmp_path / "a.xyz", cloud) == ("far", "word", "near", "two")
     assert graphreg.write(tmp_path / "a.ply", np.eye(3)) == ()
+
+
+def test_a_mesh_keeps_its_faces(run: CommandLine) -> None:
+    graphreg.write("in.ply", box())
+    assert run("convert", "in.ply", "out.stl").status == 0
+    assert len(graphreg.read_mesh("out.stl").faces) == 12
+    graphreg.write("points.ply", box().vertices)
+    done = run("convert", "points.ply", "out.stl")
+    assert done.status == 2
+    assert "points cannot be written to .stl files" in done.err

@@ -51,7 +51,7 @@ def test_outputs_are_checked_before_anything_is_read(run: CommandLine, option: s
         (("register", "none.ply", "none.ply", "--png", "a.jpg"), "a.jpg: expected a picture that ends in .png"),
         (("register", "source.ply", "target.ply", "--init", "two.txt"), "two.txt: "),
         (("info", "none.ply", "--png", "nowhere/a.png"), "nowhere/a.png: there is no folder nowhere"),
-        (("clean", "none.ply", "a.stl"), "a.stl: .stl files can be read, but not written"),
+        (("clean", "none.ply", "a.stl"), "a.stl: points cannot be written to .stl files"),
         (("convert", "none.ply", "a"), "a: it has no suffix"),
         (("apply", "T.txt", "none.ply", "a.doc"), "a.doc: its suffix '.doc' is not known"),
         (("apply", "none.txt", "source.ply", "a.ply"), "none.txt: No such file or directory"),

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from graphreg import FileError
 from graphreg.clouds import Cloud
-from graphreg.files import read_cloud, write
+from graphreg.files import read_scan, write
+from graphreg.meshes.triangle_mesh import Mesh
 
 POINTS = np.array([[1.25, -2.5, 3.75], [40.125, 5.0625, -6.5], [0.1, 1e-3, 123456.789], [7, 8, 9]])
 TEXT = "".join("{!r} {!r} {!r}\n".format(*row) for row in POINTS.tolist())
@@ -97,6 +98,12 @@ UNCOUNTED = ["xyz", "csv", "obj", "obj of points", "kitti"]  # nothing in these 
 EXPECTED = {name: SINGLE.astype(float) if name in ("stl binary", "kitti") else POINTS for name in SAMPLES}
 
 
+def points_of(path: Path) -> NDArray[np.float64]:
+    """The points of a file; of a mesh, its vertices."""
+    scan = read_scan(path)
+    return scan.vertices if isinstance(scan, Mesh) else scan.points
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damage")
@@ -106,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_samples_are_complete(folder: Path, name: str) -> None:
     path = folder / SAMPLES[name][0]
     path.write_bytes(SAMPLES[name][1])
-    np.testing.assert_array_equal(read_cloud(path).points, EXPECTED[name])
+    np.testing.assert_array_equal(points_of(path), EXPECTED[name])
 
 
 @pytest.mark.slow
@@ -117,7 +124,7 @@ def test_truncated_at_every_byte(folder: Path, name: str) -> None:
     for length in range(len(content)):
         path.write_bytes(content[:length])
         try:
-            points = read_cloud(path).points
+            points = points_of(path)
         except FileError:
             continue
         expected = EXPECTED[name][: len(points)].copy()
@@ -163,7 +170,7 @@ def test_truncation_within_a_number_of_fixed_decimals_is_detected(
     for length in range(len(lines[0]), len(content) + 1):  # a single line has nothing to be compared with
         path.write_bytes(content[:length])
         with contextlib.suppress(FileError):
-            points = read_cloud(path).points
+            points = points_of(path)
             assert points.tolist() == expected[: len(points)]
             read.add(length)
     whole = [sum(map(len, lines[: i + 1])) for i in range(4)]
@@ -178,7 +185,7 @@ def test_a_file_without_its_last_line_break_is_complete(folder: Path, name: str,
     path = folder / SAMPLES[name][0]
     text = SAMPLES[name][1].decode().replace("\r\n", "\n").removesuffix("\n")
     path.write_bytes((text.replace("\n", end) + tail).encode())
-    np.testing.assert_array_equal(read_cloud(path).points, EXPECTED[name])
+    np.testing.assert_array_equal(points_of(path), EXPECTED[name])
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
@@ -209,7 +216,7 @@ def test_files_changed_anywhere_are_read_or_refused(folder: Path, name: str, dat
     path = folder / SAMPLES[name][0]
     path.write_bytes(data.draw(damaged(SAMPLES[name][1])))
     try:
-        cloud = read_cloud(path)
+        cloud = read_scan(path)
     except FileError:
         return
     assert len(cloud) > 0
@@ -226,7 +233,7 @@ def test_any_bytes_are_read_or_refused(folder: Path, suffix: str, content: bytes
     path = folder / f"any{suffix}"
     path.write_bytes(content)
     with contextlib.suppress(FileError):
-        read_cloud(path)
+        read_scan(path)
 
 
 @pytest.mark.slow
@@ -257,7 +264,7 @@ def test_malicious_files_are_refused_quickly(tmp_path: Path, file: str, content:
     path.write_bytes(content)
     start = time.process_time()  # CPU time, which other processes do not affect
     with pytest.raises(FileError):
-        read_cloud(path)
+        read_scan(path)
     assert time.process_time() - start < 2
 
 
@@ -292,7 +299,7 @@ for round in range(rounds):
     target.write_bytes(data)
     print(round, file=sys.stderr, flush=True)
     try:
-        assert np.isfinite(read_cloud(target).points).all()
+        assert np.isfinite(read_scan(target).points).all()
         outcomes["read"] += 1
     except FileError:
         outcomes["refused"] += 1
@@ -327,11 +334,11 @@ def test_other_formats_truncated_at_every_byte(tmp_path: Path, suffix: str) -> N
     pytest.importorskip("pye57" if suffix == "e57" else "laspy")
     path = tmp_path / f"a.{suffix}"
     write(path, POINTS)
-    whole, content = read_cloud(path).points, path.read_bytes()
+    whole, content = points_of(path), path.read_bytes()
     for length in range(0, len(content), 3 if suffix == "laz" else 7):
         path.write_bytes(content[:length])
         try:
-            points = read_cloud(path).points
+            points = points_of(path)
         except FileError:
             continue
         # In LAZ the chunk table follows the points; a part of it may be missing without harm.
@@ -348,7 +355,7 @@ for path in sys.argv[1:]:
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
     try:
-        read_cloud(path)
+        read_scan(path)
     except FileError:
         continue
     sys.exit(f"{path} was read")

@@ -33,7 +33,7 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> No
 
 
 def test_formats_that_are_read_only_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="can be read, but not written"):
+    with pytest.raises(FileError, match="points cannot be written to .stl files; meshes can"):
         write(tmp_path / "a.stl", np.eye(3))
 
 

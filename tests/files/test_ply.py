@@ -76,11 +76,11 @@ def test_lists_before_within_and_after_the_vertices(tmp_path: Path, order: str) 
         "element edge 1\nproperty list int int e\n"
     )
     if order == "=":
-        data = b"3 0 1 2 9\n1 0 8\n0.5\n2 .1 .2 1 2 1 7 3 255\n0 4 5 0 6 254\n2 0 1\n"
+        data = b"3 0 1 1 9\n1 0 8\n0.5\n2 .1 .2 1 2 1 7 3 255\n0 4 5 0 6 254\n2 0 1\n"
         path = save(tmp_path, header, data)
     else:
         parts: list[tuple[str, tuple[float, ...]]] = [
-            ("B3iB", (3, 0, 1, 2, 9)),
+            ("B3iB", (3, 0, 1, 1, 9)),
             ("BiB", (1, 0, 8)),
             ("d", (0.5,)),
             ("H2f2fbhfB", (2, 0.1, 0.2, 1, 2, 1, 7, 3, 255)),

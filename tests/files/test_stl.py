@@ -1,4 +1,4 @@
-"""STL files: the distinct vertices of triangles."""
+"""STL files: triangles with distinct vertices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphreg import FileError
-from graphreg.files import read_cloud
+from graphreg.files import read_cloud, read_mesh
 
 SOLID = """solid two  triangles
   facet normal 0 0 1
@@ -28,6 +28,7 @@ SOLID = """solid two  triangles
 endsolid two
 """
 VERTICES = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
+FACES = [[0, 1, 2], [1, 3, 2]]
 
 
 def save(tmp_path: Path, content: str | bytes) -> Path:
@@ -37,7 +38,9 @@ def save(tmp_path: Path, content: str | bytes) -> Path:
 
 
 def test_text_is_read(tmp_path: Path) -> None:
-    assert read_cloud(save(tmp_path, SOLID)).points.tolist() == VERTICES
+    mesh = read_mesh(save(tmp_path, SOLID))
+    assert mesh.vertices.tolist() == VERTICES
+    assert mesh.faces.tolist() == FACES
 
 
 def binary_stl(header: bytes, count: int) -> bytes:
@@ -47,7 +50,9 @@ def binary_stl(header: bytes, count: int) -> bytes:
 
 @pytest.mark.parametrize("header", [b"", b"solid but binary"])
 def test_binary_is_read(tmp_path: Path, header: bytes) -> None:
-    assert read_cloud(save(tmp_path, binary_stl(header, 2))).points.tolist() == VERTICES
+    mesh = read_mesh(save(tmp_path, binary_stl(header, 2)))
+    assert mesh.vertices.tolist() == VERTICES
+    assert mesh.faces.tolist() == FACES
 
 
 @pytest.mark.parametrize(

@@ -389,7 +389,7 @@ def test_files_that_cannot_be_written_raise(tmp_path: Path, expected: graphreg.R
     source = as_cloud(np.zeros((4, 3)))
     with pytest.raises(OSError, match="there is no folder"):
         save_result(expected, source, tmp_path / "nowhere" / "T.txt", tmp_path / "moved.ply")
-    with pytest.raises(graphreg.FileError, match=".stl files can be read, but not written"):
+    with pytest.raises(graphreg.FileError, match="points cannot be written to .stl files"):
         save_result(expected, source, tmp_path / "T.txt", tmp_path / "moved.stl")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["T.txt"]
 
@@ -400,7 +400,7 @@ def test_existing_paths_are_not_used(tmp_path: Path) -> None:
     assert unused_paths(Path("scan.pcd"), tmp_path) == (tmp_path / "scan-2_T.txt", tmp_path / "scan-2_moved.pcd")
     (tmp_path / "scan-2_T.txt").touch()
     assert unused_paths(Path("scan.pcd"), tmp_path)[0] == tmp_path / "scan-3_T.txt"
-    # Meshes can be read, but not written.
+    # Points cannot be written as STL.
     assert unused_paths(Path("mesh.stl"), tmp_path)[1] == tmp_path / "mesh_moved.ply"
 
 

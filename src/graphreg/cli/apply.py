@@ -25,30 +25,33 @@ def apply(
     """Transform a scan by a rigid transform from a file.
 
     T is such a file as `graphreg register -o` writes. Normals are rotated; colours and other attributes are kept if the
-    format of OUT supports them.
+    format of OUT supports them, and so are the faces of a mesh.
 
     Exit status: 0 written, 2 bad input.
 
     \b
     Examples:
       graphreg apply T.txt source.ply moved.ply
+      graphreg apply T.txt part.stl moved.stl
       graphreg apply T.txt target.laz on_source.laz --inverse
     """
     import json
 
     from graphreg.cli.console import output
-    from graphreg.cli.outputs import check_outputs, dropped_rows, write_cloud
+    from graphreg.cli.outputs import check_outputs, dropped_rows, write_transformed
     from graphreg.cli.progress import byte_progress
-    from graphreg.files import read_cloud
+    from graphreg.files import read_scan
+    from graphreg.files.faces import vertex_cloud
     from graphreg.files.pose_files import read_pose
+    from graphreg.meshes.triangle_mesh import Mesh
     from graphreg.poses import inverse as inverse_of
-    from graphreg.poses import transform_cloud
 
-    check_outputs(cloud=result)
+    check_outputs(cloud=result, source=source)
     T_out_in = inverse_of(read_pose(transform)) if inverse else read_pose(transform)
     with byte_progress(f"reading {source.name}") as show:
-        cloud = read_cloud(source, progress=show)
-    lost = write_cloud(result, transform_cloud(T_out_in, cloud))
+        scan = read_scan(source, progress=show)
+    lost = write_transformed(result, T_out_in, scan)
+    cloud = vertex_cloud(scan) if isinstance(scan, Mesh) else scan
     if as_json:
         summary = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}
         typer.echo(json.dumps({**summary, "inverse": inverse, "left_out": lost}))

@@ -20,7 +20,8 @@ def convert(
     """Convert a scan to another file format.
 
     Colours and other attributes are kept if the format of OUT supports them: .ply, .pcd, .las, .laz, .npz and .csv
-    support most, .bin only reflectance, the others none. What is lost is listed. Non-finite rows are left out.
+    support most, .bin only reflectance, the others none. What is lost is listed. Non-finite rows are left out. Meshes
+    keep their faces in .ply, .obj, .off and .stl; to the others, points of their surface are written.
 
     Exit status: 0 written, 2 bad input.
 
@@ -34,12 +35,15 @@ def convert(
     from graphreg.cli.console import output
     from graphreg.cli.outputs import check_outputs, dropped_rows, write_cloud
     from graphreg.cli.progress import byte_progress
-    from graphreg.files import read_cloud
+    from graphreg.files import read_scan
+    from graphreg.files.faces import vertex_cloud
+    from graphreg.meshes.triangle_mesh import Mesh
 
-    check_outputs(cloud=result)
+    check_outputs(cloud=result, source=source)
     with byte_progress(f"reading {source.name}") as show:
-        cloud = read_cloud(source, progress=show)
-    lost = write_cloud(result, cloud)
+        scan = read_scan(source, progress=show)
+    lost = write_cloud(result, scan)
+    cloud = vertex_cloud(scan) if isinstance(scan, Mesh) else scan
     kept = [name for name in cloud.attributes if name not in lost]
     if as_json:
         summary = {"source": str(source), "result": str(result), "points": len(cloud), "not_finite": cloud.dropped}

@@ -49,17 +49,18 @@ def locate(
       graphreg locate frame.ply map.laz --report report.html
     """
     from graphreg.cli.console import detail, output
-    from graphreg.cli.outputs import check_outputs, write_cloud
+    from graphreg.cli.outputs import check_outputs, write_transformed
     from graphreg.cli.progress import byte_progress, spinner
-    from graphreg.files import read_cloud
+    from graphreg.clouds import as_cloud
+    from graphreg.files import read_cloud, read_scan
     from graphreg.files.pose_files import write_poses
     from graphreg.locating import locate as find
-    from graphreg.poses import transform_cloud
     from graphreg.reports.registration_page import report as write_report
 
-    check_outputs(pose=out, cloud=save_aligned, page=report)
+    check_outputs(pose=out, cloud=save_aligned, page=report, source=part)
     with byte_progress(f"reading {part.name}") as show:
-        small = read_cloud(part, progress=show)
+        scan = read_scan(part, progress=show)
+    small = as_cloud(scan)
     with byte_progress(f"reading {scene.name}") as show:
         large = read_cloud(scene, progress=show)
     with spinner("locating"):
@@ -70,7 +71,7 @@ def locate(
         if out is not None:
             write_poses(out, [location.transformation for location in found])
         if save_aligned is not None:
-            write_cloud(save_aligned, transform_cloud(found[0].transformation, small))
+            write_transformed(save_aligned, found[0].transformation, scan)
         if report is not None:
             with spinner(f"writing {report.name}"):
                 write_report(found[0], small, large, report, names=(part.name, scene.name), threads=threads)

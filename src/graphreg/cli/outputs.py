@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphreg.clouds import Cloud
+    from graphreg.clouds import Cloud, Floats
+    from graphreg.meshes.triangle_mesh import Mesh
 
 
 def check_outputs(
@@ -18,17 +19,22 @@ def check_outputs(
     page: Path | None = None,
     picture: Path | None = None,
     table: Path | None = None,
+    source: Path | None = None,
 ) -> None:
-    """Refuse outputs that cannot be written: an unknown suffix, a missing folder, one file for two outputs."""
+    """Refuse outputs that cannot be written: an unknown suffix, a missing folder, one file for two outputs.
+
+    `source` is the file that the cloud comes from; it may have faces, which some formats need.
+    """
     from graphreg.errors import FileError
-    from graphreg.files import check_writable
+    from graphreg.files import check_writable, formats
     from graphreg.files.output_file import check_output_path
     from graphreg.files.pose_files import pose_format
 
     if pose is not None:
         pose_format(pose)
     if cloud is not None:
-        check_writable(cloud)
+        known = formats().get(source.suffix.lower()) if source is not None else None
+        check_writable(cloud, faces=known is not None and known.faces)
     expect_suffix(page, (".html", ".htm"), "report")
     expect_suffix(picture, (".png",), "picture")
     expect_suffix(table, (".csv",), "table")
@@ -60,20 +66,35 @@ def expect_suffix(path: Path | None, suffixes: Collection[str], what: str) -> No
         raise FileError(path, f"expected a {what} that ends in {' or '.join(suffixes)}")
 
 
-def write_cloud(path: Path, cloud: Cloud) -> tuple[str, ...]:
-    """Write a cloud; returns the names of the attributes that the format does not support, after a note on them."""
+def write_cloud(path: Path, cloud: Cloud | Mesh) -> tuple[str, ...]:
+    """Write a scan; returns the names of the attributes that the format does not support, after a note on them."""
     from graphreg.cli.console import note
     from graphreg.cli.progress import byte_progress
-    from graphreg.files import write
+    from graphreg.clouds import as_cloud
+    from graphreg.files import formats, write
+    from graphreg.meshes.triangle_mesh import Mesh
 
+    suffix = path.suffix.lower()
+    if isinstance(cloud, Mesh) and not formats()[suffix].faces:
+        cloud = as_cloud(cloud)
+        note(f"{path}: {suffix} files have no faces; {len(cloud):,} points of the surface are written")
     with byte_progress(f"writing {path.name}") as show:
         lost = write(path, cloud, progress=show)
-    suffix = path.suffix.lower()
     if lost:
         note(f"{path}: {suffix} files do not support all attributes; left out: {', '.join(lost)}")
-    if suffix == ".bin":
-        note(f"{path}: .bin files have coordinates in single precision")
+    if suffix in (".bin", ".stl"):
+        note(f"{path}: {suffix} files have coordinates in single precision")
     return lost
+
+
+def write_transformed(path: Path, transformation: Floats, scan: Cloud | Mesh) -> tuple[str, ...]:
+    """Write a transformed scan as `write_cloud` does; a mesh keeps its faces."""
+    from graphreg.meshes.triangle_mesh import Mesh
+    from graphreg.poses import transform_cloud, transform_mesh
+
+    if isinstance(scan, Mesh):
+        return write_cloud(path, transform_mesh(transformation, scan))
+    return write_cloud(path, transform_cloud(transformation, scan))
 
 
 def dropped_rows(cloud: Cloud) -> str:

@@ -56,7 +56,9 @@ def register(
     ] = None,
     seed: Seed = 0,
     threads: Threads = None,
-    save_aligned: Annotated[Path | None, typer.Option(help="Write the transformed source here.")] = None,
+    save_aligned: Annotated[
+        Path | None, typer.Option(help="Write the transformed source here; a mesh keeps its faces.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write an HTML page here: both scans in 3D, the verdict and all figures.")
     ] = None,
@@ -83,24 +85,25 @@ def register(
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
     from graphreg.cli.console import detail
-    from graphreg.cli.outputs import check_outputs, write_cloud
+    from graphreg.cli.outputs import check_outputs, write_transformed
     from graphreg.cli.progress import byte_progress, iteration_progress, spinner
-    from graphreg.files import read_cloud
+    from graphreg.clouds import as_cloud
+    from graphreg.files import read_cloud, read_scan
     from graphreg.files.pose_files import read_pose, write_poses
     from graphreg.method_interface import Iteration
-    from graphreg.poses import transform_cloud
     from graphreg.registration import run_method
     from graphreg.reports.pictures import write_png
     from graphreg.reports.previews import before_and_after
     from graphreg.reports.registration_page import report as write_report
 
-    check_outputs(pose=out, cloud=save_aligned, page=report, picture=png)
+    check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
     settings = dict(map(_setting, chosen or []))
     options = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
     initial = None if init is None else read_pose(init)
     with byte_progress(f"reading {source.name}") as show:
-        moving = read_cloud(source, progress=show)
+        scan = read_scan(source, progress=show)
+    moving = as_cloud(scan)
     with byte_progress(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
     with iteration_progress("registering") as show_iteration:
@@ -128,7 +131,7 @@ def register(
     if out is not None:
         write_poses(out, result)
     if save_aligned is not None:
-        write_cloud(save_aligned, transform_cloud(result.transformation, moving))
+        write_transformed(save_aligned, result.transformation, scan)
     if report is not None:
         with spinner(f"writing {report.name}"):
             write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)

@@ -275,6 +275,41 @@ class InputFile:
             self._refuse_truncated_number(start, len(kinds) - 1, delimiter, prefix)
         return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
+    def read_faces(self, rows: int, kinds: str, what: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Consume lines that hold the faces of a mesh.
+
+        Parameters
+        ----------
+        rows : int
+            How many faces the file declares.
+        kinds, what
+            As in `_core.parse_list_faces`; name of the rows in error messages.
+
+        Returns
+        -------
+        corners, sizes : ndarray of int
+            Numbers of vertices, one face after the other, and how many each face has.
+        """
+        corners: list[NDArray[np.int64]] = []
+        sizes: list[NDArray[np.int64]] = []
+        found = 0
+        while found < rows:
+            begin = self._position
+            more, counts, self._position = _core.parse_list_faces(self._buffer, begin, rows - found, kinds)
+            self._lines_read += self._buffer.count(b"\n", begin, self._position)
+            found += len(counts)
+            corners.append(more)
+            sizes.append(counts)
+            if found < rows:
+                if (end := self._buffer.find(b"\n", self._position)) >= 0:
+                    line = self._buffer[self._position : end]
+                    self.fail(f"line {self._lines_read + 1}: expected a face, got {quote(line)}")
+                self._refuse_long_line()
+                if not self._fill_lines():
+                    self.fail(f"declares {rows} {what} but ends after {found}")
+        empty = np.empty(0, np.int64)
+        return np.concatenate([empty, *corners]), np.concatenate([empty, *sizes])
+
     def expect_no_more_lines(self) -> None:
         """Refuse anything but whitespace in the rest of the file."""
         while True:

@@ -1,4 +1,4 @@
-"""OFF: the vertices of a mesh as text, with normals (NOFF) and colours (COFF)."""
+"""OFF: vertices and faces of a mesh as text, with normals (NOFF) and colours (COFF)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import re
 
 from graphreg.clouds import Cloud
 from graphreg.files.attribute_columns import cloud_from_points
+from graphreg.files.faces import vertex_cloud, with_faces, write_face_lines
 from graphreg.files.input_file import InputFile, parse_integer, quote
 from graphreg.files.output_file import OutputFile
 from graphreg.files.text import write_lines
+from graphreg.meshes.triangle_mesh import Mesh
 
 OFF_KEYWORD = re.compile(r"(C?)(N?)OFF\s*(.*)")
 
 
-def read(file: InputFile) -> Cloud:
-    """Read the vertices; faces are counted and ignored."""
+def read(file: InputFile) -> Cloud | Mesh:
+    """Read vertices and faces; colours of faces are ignored."""
     line = _next_line(file)
     match = OFF_KEYWORD.fullmatch(line)
     if match is None:
@@ -30,8 +32,9 @@ def read(file: InputFile) -> Cloud:
     names = ["nx", "ny", "nz"] if with_normals else []
     names += ["red", "green", "blue", "alpha"][: max(present - 3 - len(names), 0)] if coloured else []
     table = file.read_table(vertices, "f" * (3 + len(names)), "vertices", exact=False, comments=True)
-    file.read_table(faces, "", "faces", exact=False, comments=True)
-    return cloud_from_points(file, table[:, :3], {name: table[:, 3 + i].copy() for i, name in enumerate(names)})
+    corners, sizes = file.read_faces(faces, "p", "faces")
+    attributes = {name: table[:, 3 + i].copy() for i, name in enumerate(names)}
+    return with_faces(file, cloud_from_points(file, table[:, :3], attributes), corners, sizes)
 
 
 def _next_line(file: InputFile, take: bool = True) -> str:
@@ -51,3 +54,10 @@ def write(output: OutputFile, cloud: Cloud) -> None:
     """Write vertices without faces."""
     output.file.write(f"OFF\n{len(cloud)} 0 0\n".encode())
     write_lines(output, cloud, "{!r} {!r} {!r}")
+
+
+def write_mesh(output: OutputFile, mesh: Mesh) -> None:
+    """Write vertices and faces."""
+    output.file.write(f"OFF\n{len(mesh.vertices)} {len(mesh.faces)} 0\n".encode())
+    write_lines(output, vertex_cloud(mesh), "{!r} {!r} {!r}")
+    write_face_lines(output, mesh.faces, "3 {} {} {}")

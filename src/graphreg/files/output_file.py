@@ -50,12 +50,16 @@ class OutputFile:
         slice
         """
         row_bytes = sum(values.nbytes for values in cloud.attributes.values()) // len(cloud) + 24
-        step = min(max(CHUNK_BYTES // row_bytes, 1), max_rows or len(cloud))
-        for begin in range(0, len(cloud), step):
-            rows = slice(begin, min(begin + step, len(cloud)))
+        return self.row_chunks(len(cloud), row_bytes, max_rows)
+
+    def row_chunks(self, count: int, row_bytes: int, max_rows: int | None = None) -> Iterator[slice]:
+        """The same for `count` rows of `row_bytes` each."""
+        step = min(max(CHUNK_BYTES // row_bytes, 1), max_rows or count)
+        for begin in range(0, count, step):
+            rows = slice(begin, min(begin + step, count))
             yield rows
             if self._progress is not None:
-                self._progress(rows.stop * row_bytes, len(cloud) * row_bytes)
+                self._progress(rows.stop * row_bytes, count * row_bytes)
 
 
 def check_output_path(path: Path) -> Path:

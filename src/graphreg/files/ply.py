@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 import graphreg._core as _core
 from graphreg.clouds import Cloud
 from graphreg.files.attribute_columns import cloud_from_columns, decode_integers, scalar_columns
+from graphreg.files.faces import vertex_cloud, with_faces
 from graphreg.files.input_file import MAX_COLUMNS, InputFile, parse_integer, quote
 from graphreg.files.output_file import OutputFile
+from graphreg.meshes.triangle_mesh import Mesh
 
 PLY_TYPES = {
     name: kind
@@ -31,6 +33,11 @@ PLY_TYPES = {
 PLY_TYPE_NAMES = {"i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint", "f4": "float"}
 BYTE_ORDERS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
 MAX_HEADER_LINES = MAX_COLUMNS
+# Names of the list of corners of a face.
+CORNERS = ("vertex_indices", "vertex_index")
+Faces = tuple[NDArray[np.int64], NDArray[np.int64]]
+NO_FACES: Faces = (np.empty(0, np.int64), np.empty(0, np.int64))
+PLY_FACE = np.dtype([("count", "u1"), ("corners", "<i4", (3,))])
 
 
 @dataclass
@@ -46,6 +53,16 @@ class Element:
     def has_lists(self) -> bool:
         """Whether a property is a list, so that records have no common size."""
         return any(length for _, length in self.properties.values())
+
+    @property
+    def corners(self) -> str | None:
+        """The property with the corners of faces, if this is the element that has them."""
+        found = (
+            name
+            for name, (kind, length) in self.properties.items()
+            if self.name == "face" and name in CORNERS and length and kind[0] != "f"
+        )
+        return next(found, None)
 
     @property
     def what(self) -> str:
@@ -73,10 +90,11 @@ class Element:
         return "".join("l" if length else kind[0] for kind, length in self.properties.values())
 
 
-def read(file: InputFile) -> Cloud:
-    """Read the element vertex: x, y, z, and its other scalar properties as attributes."""
+def read(file: InputFile) -> Cloud | Mesh:
+    """Read the element vertex: x, y, z, and its other scalar properties as attributes; and the corners of faces."""
     order, elements = _read_header(file)
-    return cloud_from_columns(file, _read_text(file, elements) if order == "=" else _read_binary(file, elements, order))
+    columns, faces = _read_text(file, elements) if order == "=" else _read_binary(file, elements, order)
+    return with_faces(file, cloud_from_columns(file, columns), *faces)
 
 
 def _read_header(file: InputFile) -> tuple[str, list[Element]]:
@@ -116,9 +134,15 @@ def _is_new(elements: list[Element], name: str) -> bool:
     return bool(elements) and name not in elements[-1].properties
 
 
-def _read_text(file: InputFile, elements: list[Element]) -> dict[str, NDArray[Any]]:
+def _read_text(file: InputFile, elements: list[Element]) -> tuple[dict[str, NDArray[Any]], Faces]:
     result: dict[str, NDArray[Any]] = {}
+    faces = NO_FACES
     for element in elements:
+        if corners := element.corners:
+            kinds = ["l" if length else "-" for _, length in element.properties.values()]
+            kinds[list(element.properties).index(corners)] = "p"
+            faces = file.read_faces(element.count, "".join(kinds), element.what)
+            continue
         if element.name != "vertex":
             file.read_table(element.count, "", element.what, exact=False)
             continue
@@ -132,11 +156,12 @@ def _read_text(file: InputFile, elements: list[Element]) -> dict[str, NDArray[An
             else:
                 result[name] = column.astype(kind)
     file.expect_no_more_lines()
-    return result
+    return result, faces
 
 
-def _read_binary(file: InputFile, elements: list[Element], order: str) -> dict[str, NDArray[Any]]:
+def _read_binary(file: InputFile, elements: list[Element], order: str) -> tuple[dict[str, NDArray[Any]], Faces]:
     result: dict[str, NDArray[Any]] = {}
+    faces = NO_FACES
     # Records of one size are read as they are. From the first list on, the rest of the file is parsed in memory.
     rest: NDArray[np.uint8] | None = None
     at = 0
@@ -148,6 +173,20 @@ def _read_binary(file: InputFile, elements: list[Element], order: str) -> dict[s
             )
         else:
             rest = file.read_rest() if rest is None else rest
+            if corners := element.corners:
+                *faces_found, at = _core.unpack_faces(
+                    rest,
+                    at,
+                    element.count,
+                    element.parts(),
+                    [name for name, (_, length) in element.properties.items() if length].index(corners),
+                    signed_corners=element.properties[corners][0][0] == "i",
+                    big_endian=order == ">",
+                )
+                faces = faces_found[0], faces_found[1]
+                if len(faces[1]) < element.count:
+                    file.fail(f"declares {element.count} {element.what} but ends after {len(faces[1])}")
+                continue
             packed, at = _core.pack_records(rest, at, element.count, element.parts(), big_endian=order == ">")
             if len(packed) < element.count:
                 file.fail(f"declares {element.count} {element.what} but ends after {len(packed)}")
@@ -157,11 +196,26 @@ def _read_binary(file: InputFile, elements: list[Element], order: str) -> dict[s
     left = file.read_rest() if rest is None else rest[at:]
     if left.tobytes().strip():
         file.fail(f"has {len(left)} bytes more than its header declares")
-    return result
+    return result, faces
+
+
+def write_mesh(output: OutputFile, mesh: Mesh) -> None:
+    """Write the vertices as `write` does, and faces."""
+    declared = [f"element face {len(mesh.faces)}", "property list uchar int vertex_indices"]
+    _write_vertices(output, vertex_cloud(mesh), declared)
+    for rows in output.row_chunks(len(mesh.faces), PLY_FACE.itemsize):
+        records = np.full(rows.stop - rows.start, 3, PLY_FACE)
+        records["corners"] = mesh.faces[rows]
+        output.file.write(records.data)
 
 
 def write(output: OutputFile, cloud: Cloud) -> None:
     """Write binary data, little-endian; x y z are double."""
+    _write_vertices(output, cloud, [])
+
+
+def _write_vertices(output: OutputFile, cloud: Cloud, declared: list[str]) -> None:
+    """Write the header, with lines on the elements that will follow, and the vertices."""
     converted = {name: _representable(values) for name, values in scalar_columns(cloud).items()}
     extra = {name: values for name, values in converted.items() if values is not None}
     output.written_attributes.update(extra)
@@ -170,7 +224,7 @@ def write(output: OutputFile, cloud: Cloud) -> None:
     )
     header = ["ply", "format binary_little_endian 1.0", f"element vertex {len(cloud)}"]
     header += [f"property {PLY_TYPE_NAMES.get(dtype[name].str[1:], 'double')} {name}" for name in dtype.names or ()]
-    output.file.write("\n".join([*header, "end_header", ""]).encode())
+    output.file.write("\n".join([*header, *declared, "end_header", ""]).encode())
     for rows in output.chunks(cloud):
         records = np.empty(rows.stop - rows.start, dtype)
         for i, axis in enumerate("xyz"):

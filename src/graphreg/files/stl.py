@@ -1,4 +1,4 @@
-"""STL: the vertices of triangles, without duplicates. A cloud has no triangles, so that STL is not written."""
+"""STL: triangles, whose equal corners become one vertex. A cloud has no triangles, so that it is not written as STL."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import numpy as np
 
 from graphreg.clouds import Cloud
 from graphreg.files.attribute_columns import cloud_from_points
+from graphreg.files.faces import with_faces
 from graphreg.files.input_file import InputFile
+from graphreg.files.output_file import OutputFile
+from graphreg.meshes.triangle_mesh import Mesh, face_areas
 
 STL_TRIANGLE = np.dtype([("normal", "<f4", (3,)), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
-def read(file: InputFile) -> Cloud:
-    """Read the distinct vertices, in the order in which they first appear."""
+def read(file: InputFile) -> Cloud | Mesh:
+    """Read the triangles; vertices are in the order in which they first appear."""
     start = file.peek(84)
     triangles = int.from_bytes(start[80:84], "little")
     # Binary files may begin with the word solid as well; they are recognised by their size.
@@ -30,5 +33,21 @@ def read(file: InputFile) -> Cloud:
         file.fail(f"declares {triangles} triangles, but that does not fit its size of {file.size} bytes")
     else:
         file.fail("is too short")
-    _, first = np.unique(vertices + 0.0, axis=0, return_index=True)  # -0 is 0
-    return cloud_from_points(file, vertices[np.sort(first)], {})
+    _, first, same = np.unique(vertices + 0.0, axis=0, return_index=True, return_inverse=True)  # -0 is 0
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    corners = rank[same.ravel()]
+    cloud = cloud_from_points(file, vertices[first[order]], {})
+    return with_faces(file, cloud, corners, np.full(len(corners) // 3, 3))
+
+
+def write_mesh(output: OutputFile, mesh: Mesh) -> None:
+    """Write binary triangles, in single precision."""
+    _, normals = face_areas(mesh)
+    output.file.write(b"graphreg".ljust(80) + len(mesh.faces).to_bytes(4, "little"))
+    for rows in output.row_chunks(len(mesh.faces), STL_TRIANGLE.itemsize):
+        records = np.zeros(rows.stop - rows.start, STL_TRIANGLE)
+        records["normal"] = normals[rows]
+        records["vertices"] = mesh.vertices[mesh.faces[rows]]
+        output.file.write(records.data)

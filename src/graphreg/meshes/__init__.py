@@ -1,0 +1,1 @@
+"""Triangle meshes: sampling by area, and the distance of points from them."""
