@@ -30,7 +30,7 @@ from graphreg.datasets.convex_scenes import ConvexScene
 from graphreg.datasets.implicit_surfaces import ImplicitSurface
 from graphreg.datasets.scan_setups import SETUPS
 
-settings.register_profile("all", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("fast", settings.get_profile("all"), max_examples=15)
 
 # A shell starts background jobs with Ctrl-C ignored, which commands that tests start would inherit.
