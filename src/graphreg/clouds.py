@@ -33,6 +33,9 @@ class Cloud:
         The rows of the input that became points, M >= N; the others contained NaN or infinity.
     attributes : mapping of str to (N, ...) ndarray
         Colours, reflectance, time and so on, as a file stores them.
+    header : object, optional
+        What a file says about the cloud as a whole, such as its coordinate reference system; `write` keeps it in files
+        of the same format. A `graphreg.files.las_header.LasHeader`, None for other formats.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Cloud:
     points: Floats
     kept: Mask
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    header: Any = None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -72,6 +76,7 @@ class Cloud:
             chosen,
             np.ones(len(chosen), bool),
             {name: values[rows] for name, values in self.attributes.items()},
+            self.header,
         )
 
     def restore(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:

@@ -299,7 +299,7 @@ for round in range(rounds):
     target.write_bytes(data)
     print(round, file=sys.stderr, flush=True)
     try:
-        assert np.isfinite(read_scan(target).points).all()
+        assert np.isfinite(read_cloud(target).points).all()
         outcomes["read"] += 1
     except FileError:
         outcomes["refused"] += 1

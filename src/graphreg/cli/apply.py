@@ -25,7 +25,8 @@ def apply(
     """Transform a scan by a rigid transform from a file.
 
     T is such a file as `graphreg register -o` writes. Normals are rotated; colours and other attributes are kept if the
-    format of OUT supports them, and so are the faces of a mesh.
+    format of OUT supports them, and so are the faces of a mesh; from LAS to LAS also scale, offset, point format and
+    coordinate reference system. A transform after which that system no longer holds is pointed out.
 
     Exit status: 0 written, 2 bad input.
 

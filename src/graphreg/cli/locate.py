@@ -71,7 +71,7 @@ def locate(
         if out is not None:
             write_poses(out, [location.transformation for location in found])
         if save_aligned is not None:
-            write_transformed(save_aligned, found[0].transformation, scan)
+            write_transformed(save_aligned, found[0].transformation, scan, large)
         if report is not None:
             with spinner(f"writing {report.name}"):
                 write_report(found[0], small, large, report, names=(part.name, scene.name), threads=threads)

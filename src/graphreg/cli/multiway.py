@@ -55,7 +55,7 @@ def multiway(
       graphreg multiway graph.g2o -o poses.g2o
     """
     from graphreg.cli.console import detail, output
-    from graphreg.cli.outputs import check_folder, check_outputs, expect_suffix, write_cloud
+    from graphreg.cli.outputs import check_folder, check_outputs, expect_suffix
     from graphreg.cli.progress import byte_progress, count_progress, spinner
     from graphreg.errors import InputError
     from graphreg.files import read_cloud
@@ -95,7 +95,7 @@ def multiway(
     if graph is not None:
         write_graph(graph, result.graph)
     if merged is not None and registered:
-        write_cloud(merged, result.merged(voxel))
+        _write_merged(merged, result, voxel)
     if report is not None:
         with spinner(f"writing {report.name}"):
             multiway_report(result, report, threads=threads)
@@ -107,6 +107,27 @@ def multiway(
         for line in _sentences(result):
             output(line)
     raise typer.Exit(0 if result.success else 1)
+
+
+def _write_merged(path: Path, result: Multiway, voxel: float | None) -> None:
+    """Write the merged cloud, with notes on what is not the same in all scans."""
+    from graphreg.cli.console import note
+    from graphreg.cli.outputs import write_cloud
+    from graphreg.files.las_header import LasHeader, common_header
+
+    members = [result.clouds[scan] for scan in result.groups[0]]
+    merged = result.merged(voxel)
+    write_cloud(path, merged)
+    some = {name: None for cloud in members for name in cloud.attributes if name not in merged.attributes}
+    if some:
+        why = "not in all scans, or of another shape" if voxel is None else "left out with --voxel"
+        note(f"{path}: attributes {why}: {', '.join(some)}")
+    headers = [cloud.header for cloud in members if isinstance(cloud.header, LasHeader)]
+    if len(headers) < len(members):
+        if any(header.crs is not None for header in headers):
+            note(f"{path}: left out: the coordinate reference system, which not all scans have")
+    elif differing := common_header(headers)[1]:
+        note(f"{path}: not the same in all scans, as in {result.names[result.groups[0][0]]}: {', '.join(differing)}")
 
 
 def _sentences(result: Multiway) -> list[str]:

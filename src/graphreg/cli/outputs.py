@@ -1,4 +1,4 @@
-"""Output files of commands: checked before the work begins, and notes on attributes that a format does not support."""
+"""Output files of commands: checked before the work begins, and notes on what a format cannot hold."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphreg.clouds import Cloud, Floats
     from graphreg.meshes.triangle_mesh import Mesh
+
+# Chosen: a transform that tilts the vertical by more than this, in degrees, is no correction within a coordinate
+# reference system; nor is one that moves points farther than the scan is long.
+MAX_TILT = 1.0
 
 
 def check_outputs(
@@ -67,11 +71,12 @@ def expect_suffix(path: Path | None, suffixes: Collection[str], what: str) -> No
 
 
 def write_cloud(path: Path, cloud: Cloud | Mesh) -> tuple[str, ...]:
-    """Write a scan; returns the names of the attributes that the format does not support, after a note on them."""
+    """Write a scan; returns the names of what the format cannot hold, after a note on it."""
     from graphreg.cli.console import note
     from graphreg.cli.progress import byte_progress
-    from graphreg.clouds import as_cloud
+    from graphreg.clouds import Cloud, as_cloud
     from graphreg.files import formats, write
+    from graphreg.files.las_header import LasHeader
     from graphreg.meshes.triangle_mesh import Mesh
 
     suffix = path.suffix.lower()
@@ -82,19 +87,67 @@ def write_cloud(path: Path, cloud: Cloud | Mesh) -> tuple[str, ...]:
         lost = write(path, cloud, progress=show)
     if lost:
         note(f"{path}: {suffix} files do not support all attributes; left out: {', '.join(lost)}")
+    if isinstance(cloud, Cloud) and isinstance(header := cloud.header, LasHeader):
+        left_out = header.left_out
+        if suffix not in (".las", ".laz"):
+            crs = [] if header.crs is None else [f"coordinate reference system {header.crs}"]
+            other = len(header.records) - len(header.crs_records)
+            left_out += (*crs, *([f"{other} variable-length records"] if other else []))
+        if left_out:
+            note(f"{path}: left out: {', '.join(left_out)}")
+            lost += left_out
     if suffix in (".bin", ".stl"):
         note(f"{path}: {suffix} files have coordinates in single precision")
     return lost
 
 
-def write_transformed(path: Path, transformation: Floats, scan: Cloud | Mesh) -> tuple[str, ...]:
-    """Write a transformed scan as `write_cloud` does; a mesh keeps its faces."""
+def write_transformed(
+    path: Path, transformation: Floats, scan: Cloud | Mesh, target: Cloud | None = None
+) -> tuple[str, ...]:
+    """Write a transformed scan as `write_cloud` does; a mesh keeps its faces.
+
+    A LAS file that is aligned with another one gets the coordinate reference system of that target.
+    """
+    from dataclasses import replace
+
+    from graphreg.files.las_header import LasHeader
     from graphreg.meshes.triangle_mesh import Mesh
     from graphreg.poses import transform_cloud, transform_mesh
 
     if isinstance(scan, Mesh):
         return write_cloud(path, transform_mesh(transformation, scan))
-    return write_cloud(path, transform_cloud(transformation, scan))
+    moved = transform_cloud(transformation, scan)
+    reference = None if target is None else target.header
+    if isinstance(scan.header, LasHeader) and isinstance(reference, LasHeader) and reference.crs is not None:
+        return write_cloud(path, replace(moved, header=scan.header.with_crs_of(reference)))
+    lost = write_cloud(path, moved)
+    if path.suffix.lower() in (".las", ".laz"):
+        _note_crs(path, scan, transformation)
+    return lost
+
+
+def _note_crs(path: Path, cloud: Cloud, transformation: Floats) -> None:
+    """Point out that a transform changes coordinates of a cloud that has a coordinate reference system."""
+    import numpy as np
+
+    from graphreg.cli.console import note
+    from graphreg.files.las_header import LasHeader
+    from graphreg.poses import transform
+
+    if not isinstance(cloud.header, LasHeader) or cloud.header.crs is None:
+        return
+    low, high = cloud.points.min(axis=0), cloud.points.max(axis=0)
+    corners = np.where(np.indices((2, 2, 2)).reshape(3, -1).T, high, low)
+    distance = float(np.linalg.norm(transform(transformation, corners) - corners, axis=1).max())
+    if distance <= max(cloud.header.scale, key=abs) / 2:
+        return
+    tilt = float(np.degrees(np.arccos(np.clip(transformation[2, 2], -1, 1))))
+    moved = f"the transform moves points by up to {distance:.6g}"
+    if tilt > MAX_TILT or distance > float((high - low).max()):
+        moved += f" and tilts the vertical by {tilt:.3g} degrees" if tilt > MAX_TILT else ""
+        note(f"{path}: its coordinate reference system, {cloud.header.crs}, no longer holds: {moved}")
+    else:
+        note(f"{path}: coordinate reference system {cloud.header.crs} kept; {moved}")
 
 
 def dropped_rows(cloud: Cloud) -> str:

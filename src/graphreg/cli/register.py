@@ -131,7 +131,7 @@ def register(
     if out is not None:
         write_poses(out, result)
     if save_aligned is not None:
-        write_transformed(save_aligned, result.transformation, scan)
+        write_transformed(save_aligned, result.transformation, scan, fixed)
     if report is not None:
         with spinner(f"writing {report.name}"):
             write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
+from graphreg.files.las_header import LasHeader, common_header
 from graphreg.multiscan.pose_graph import Groups
 from graphreg.poses import PoseGraph, adjoint, pose, transform_cloud
 from graphreg.voxels import voxel_downsample
@@ -155,7 +156,8 @@ class Multiway:
         Returns
         -------
         Cloud
-            With the attributes that all scans have, and `scan`: the number of the scan of each point.
+            With the attributes that all scans have, and `scan`: the number of the scan of each point. Where the scans
+            are from LAS files, with the header that they have in common, see `graphreg.files.las_header`.
 
         Raises
         ------
@@ -166,8 +168,11 @@ class Multiway:
             raise InputError("merged: no two scans belong together")
         members = [transform_cloud(self.poses[scan], self.clouds[scan]) for scan in self.groups[0]]
         points = np.concatenate([cloud.points for cloud in members])
+        headers = [cloud.header for cloud in members]
+        header = common_header(headers)[0] if all(isinstance(each, LasHeader) for each in headers) else None
         if voxel is not None:
-            return as_cloud(voxel_downsample(points, check_positive("voxel", voxel, "a positive length")))
+            centroids = voxel_downsample(points, check_positive("voxel", voxel, "a positive length"))
+            return replace(as_cloud(centroids), header=header)
         shared = set.intersection(*(set(cloud.attributes) for cloud in members))
         attributes = {
             name: np.concatenate([cloud.attributes[name] for cloud in members])
@@ -175,4 +180,4 @@ class Multiway:
             if name in shared and len({cloud.attributes[name].shape[1:] for cloud in members}) == 1
         }
         scan_of_point = np.repeat(np.array(self.groups[0], np.int32), [len(cloud) for cloud in members])
-        return as_cloud(points, attributes={**attributes, "scan": scan_of_point})
+        return replace(as_cloud(points, attributes={**attributes, "scan": scan_of_point}), header=header)
