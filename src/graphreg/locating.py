@@ -106,6 +106,13 @@ def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int 
     >>> bool(np.allclose(found[0].transformation, pair.T_target_source, atol=0.05))
     True
     """
+    return [location for location, _ in locate_with_evidence(part, scene, most, seed=seed, threads=threads)]
+
+
+def locate_with_evidence(
+    part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int | None = None
+) -> list[tuple[Location, LocatedPart]]:
+    """Do what `locate` does, and return with each location what the engine found there."""
     began = time.perf_counter()
     check_integer("most", most, 1)
     require_seed(seed)
@@ -114,7 +121,7 @@ def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int 
     large = _preprocessed(scene, "scene", settings, seed)
     found, timings = locate_part(small, large.whole_cloud(), int(most), settings, int(seed), thread_count(threads))
     timings["total"] = time.perf_counter() - began
-    return [_location(instance, settings, seed, (small, large), timings) for instance in found]
+    return [(_location(instance, settings, seed, (small, large), timings), instance) for instance in found]
 
 
 def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) -> PreprocessedCloud:

@@ -83,13 +83,17 @@ def predictors(rows: Sequence[Row]) -> Floats:
 
 
 def fit_logit(rows: Sequence[Row]) -> Floats:
-    """Fit the constants of confidence to runs, by ridge logistic regression with Newton's method.
+    """Fit the constants of confidence to runs.
 
     Without runs on scenes that several poses fit equally well: no pose of theirs is right or wrong, and the verdict
     on them is not that of the regression.
     """
     rows = [row for row in rows if row.get("group") != AMBIGUOUS]
-    known, correct = predictors(rows), np.array([row["correct"] for row in rows], float)
+    return logistic_regression(predictors(rows), np.array([row["correct"] for row in rows], float))
+
+
+def logistic_regression(known: Floats, correct: Floats) -> Floats:
+    """Return the weights of predictors, a row for each run, by ridge regression with Newton's method."""
     weights = np.zeros(known.shape[1])
     for _ in range(NEWTON_STEPS):
         probability = logistic(known @ weights)

@@ -1,8 +1,10 @@
 """A small part in a large scene: recall, verdict and time of `locate`, beside global registration by others.
 
 Crops of one scan of a pair are looked for in the other one, objects on a table among others, frames of a LiDAR in a
-city of a square kilometre; and what is not there. Every part has a random pose. Other libraries get the part, the
-scene, and a voxel size of 1/80 of the part's diagonal.
+city of a square kilometre; and what is not there: objects on a table without them, crops in the scan of something else.
+Every part has a random pose. Other libraries get the part, the scene, and a voxel size of 1/80 of the part's diagonal.
+
+The constants of the verdict are fitted to all queries for parts without symmetry, and printed beside those in use.
 """
 
 from __future__ import annotations
@@ -16,17 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from graphreg.bench.calibration import FOLDS, logistic_regression
 from graphreg.bench.initial_poses import diagonal
 from graphreg.bench.measured_parts import ENGINE, SYNTHETIC_SCANS
 from graphreg.bench.pairs import kinds_of, pair_of, points_of, select
 from graphreg.bench.peers import PEERS, describe_peers, installed
 from graphreg.clouds import Floats
 from graphreg.datasets import city, clutter
+from graphreg.engine.part_pipeline import PART_PIPELINE, part_features
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.symmetry import uniform_rotations
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import normals
-from graphreg.locating import locate
+from graphreg.locating import locate_with_evidence
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, transform
 from graphreg.registration import prepare, register
@@ -47,6 +51,7 @@ LEAST_OVERLAP, LEAST_STRUCTURE, LEAST_POINTS = 0.8, 0.03, 300
 # A pose is right within so many degrees, and so much of the part's diagonal.
 MAX_DEGREES, MAX_SHARE = 5.0, 0.1
 VOXELS_IN_PART = 80
+IN = " in "  # between the names of two pairs
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,9 @@ class Job:
     Attributes
     ----------
     group : str
-        "crop 0.3", "crop 0.2", "crop 0.1", "object", "instances", "absent" or "city".
+        "crop 0.3", "crop 0.2", "crop 0.1", "foreign crop", "object", "instances", "absent" or "city".
     name : str
-        Of the pair that is cropped, or of the object.
+        Of the pair that is cropped, of the object, or of both pairs: "the one cropped in the other".
     number : int
         Number of the query, which is also its seed.
     method : str
@@ -98,6 +103,14 @@ def jobs(data: Path | None, quick: bool = False, pairs: str | None = None, peers
         if "teapot" not in name
         for number in range(QUICK_CROPS if quick else CROPS)
     ]
+    cropped = [name for name in kinds if "teapot" not in name]
+    half = len(cropped) // 2  # neighbours in the list may be pairs of the same object
+    queries += [
+        ("foreign crop", f"{name}{IN}{other}", number, points_of(name, quick))
+        for name, other in zip(cropped, cropped[half:] + cropped[:half], strict=True)
+        if name != other
+        for number in range(len(SHARES))
+    ]
     objects = [
         (group, name, number, None)
         for group in ("object", "instances", "absent")
@@ -119,9 +132,12 @@ def measure(job: Job, data: Path | None) -> list[dict[str, Any]]:
         return []
     most = len(query.poses) + 1 if job.group == "instances" else 1
     began = time.perf_counter()
+    features: dict[str, float] = {}
     if job.method == OURS:
-        found = locate(query.part, query.scene, most)
-        answers = [(location.equivalent_poses, location.symmetry, location.success) for location in found]
+        found = locate_with_evidence(query.part, query.scene, most)
+        answers = [(location.equivalent_poses, location.symmetry, location.success) for location, _ in found]
+        if found and not found[0][0].symmetry:
+            features = part_features(found[0][1].verdict.evidence, found[0][1].ratio)
     else:
         answers = [_other(job.method, query)]
     seconds = time.perf_counter() - began
@@ -133,7 +149,9 @@ def measure(job: Job, data: Path | None) -> list[dict[str, Any]]:
             "name": job.name,
             "query": job.number,
             "method": job.method,
-            "correct": sum(right) >= len(query.poses) if job.group != "absent" else not any(called),
+            "correct": sum(right) >= len(query.poses) if len(query.poses) else not any(called),
+            "first is right": bool(right and right[0]),
+            "features": features,
             "reported as located": any(called),
             "false success": sum(success and not good for good, success in zip(right, called, strict=True)),
             "seconds": seconds,
@@ -164,7 +182,32 @@ def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
                 "median time (s)": round(float(np.median([row["seconds"] for row in mine])), 2),
             }
         )
-    return {"": lines}
+    found = {"": lines}
+    ours = [row for row in made if row["method"] == OURS and row["features"]]
+    outcomes = [row["first is right"] for row in ours]
+    if min(outcomes.count(True), outcomes.count(False)) >= FOLDS:
+        found["Fitted constants"] = _fitted_constants(ours)
+    return found
+
+
+def _fitted_constants(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The constants of the verdict on parts without symmetry: in use, fitted, fitted without a fold of the names."""
+    known = np.array([(1.0, *row["features"].values()) for row in rows])
+    right = np.array([row["first is right"] for row in rows], float)
+    names = sorted({row["name"] for row in rows})
+    folds = np.array([names.index(row["name"]) % FOLDS for row in rows])
+    fitted = logistic_regression(known, right)
+    without = np.array([logistic_regression(known[folds != out], right[folds != out]) for out in range(FOLDS)])
+    return [
+        {
+            "term": term,
+            "in use": PART_PIPELINE.logit[number],
+            "fitted": float(fitted[number]),
+            "smallest without a fold": float(without[:, number].min()),
+            "largest without a fold": float(without[:, number].max()),
+        }
+        for number, term in enumerate(("constant", *rows[0]["features"]))
+    ]
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -172,8 +215,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [
         "crop: a ball of that share of the scene's diagonal, cut from one scan of a pair where it overlaps the other "
         f"by {100 * LEAST_OVERLAP:.0f} % and its normals differ, looked for in the other scan",
-        "object: one on a table with 15 others; instances: three of it; absent: none; city: a LiDAR frame in a map of "
-        "a square kilometre, which was prepared before",
+        "foreign crop: looked for in the scan of something else; object: one on a table with 15 others; instances: "
+        "three of it; absent: none; city: a LiDAR frame in a map of a square kilometre, which was prepared before",
         f"correct: within {MAX_DEGREES:g} degrees and {100 * MAX_SHARE:.0f} % of the part's diagonal, up to the "
         "symmetry of the part; every instance; of absent parts, none reported",
         *describe_peers({name: PEERS[name] for name in OTHERS if name in PEERS}, {row["method"] for row in rows}),
@@ -188,6 +231,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
 @lru_cache(maxsize=4)
 def _query(group: str, name: str, number: int, points: int | None, data: Path | None) -> Query | None:
     rng = np.random.default_rng([number, 15])
+    if group == "foreign crop":
+        cropped, other = name.split(IN)
+        return _foreign_crop(SHARES[number], cropped, other, points, data, rng)
     if group.startswith("crop"):
         return _crop(float(group.split()[1]), name, points, data, rng)
     if group == "city":
@@ -220,6 +266,18 @@ def _crop(share: float, name: str, points: int | None, data: Path | None, rng: n
         if np.linalg.eigvalsh(directions.T @ directions / len(part))[0] >= LEAST_STRUCTURE:
             return _moved(part, pair.target, pair.truth[None], rng)
     return None
+
+
+def _foreign_crop(
+    share: float, name: str, other: str, points: int | None, data: Path | None, rng: np.random.Generator
+) -> Query | None:
+    """A crop of one pair that is looked for in another, scaled to the same share of its diagonal."""
+    query = _crop(share, name, points, data, rng)
+    if query is None:
+        return None
+    scene = pair_of(other, data, points).target
+    scale = share * diagonal(scene) / diagonal(query.part)
+    return Query(scale * query.part, scene, np.empty((0, 4, 4)))
 
 
 def _moved(part: Floats, scene: Floats | PreprocessedCloud, poses: Floats, rng: np.random.Generator) -> Query:

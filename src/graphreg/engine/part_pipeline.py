@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphreg.clouds import Floats
+from graphreg.engine.evidence import Evidence
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_candidates import Instance, find_instances
 from graphreg.engine.part_search import Part, inlier_matches, prepare_part, search_part
@@ -32,7 +33,7 @@ from graphreg.poses import inverse, pose, transform
 
 @dataclass(frozen=True)
 class PartPipelineParameters:
-    """Constants of the stages; all chosen.
+    """Constants of the stages; chosen unless said otherwise.
 
     Attributes
     ----------
@@ -45,12 +46,12 @@ class PartPipelineParameters:
         as a share.
     turns : int
         Rotations about the axis of a body of revolution that correspondences are compared with.
-    symmetric_overlap : float
-        Least overlap of a symmetric part that is located: its correspondences agree with many poses, and say little.
+    symmetric_overlap, symmetric_floating : float
+        Least overlap of a symmetric part that is located, and largest share of floating surfels: its correspondences
+        agree with many poses, and say little.
     logit : tuple of float
-        Logit of the probability that the part is there: constant, then factors of log(1 + inlier correspondences), of
-        the runner-up's score over that of the pose, and of the overlap. Fitted on pairs of scans that overlap by half
-        and more, as the whole of a part does.
+        Logit of the probability that the part is there: constant, then the factors of `part_features`. Fitted on the
+        queries of `graphreg bench locate` for parts without symmetry, which prints the fit beside the constants in use.
     """
 
     surfels: tuple[int, int] = (800, 3_200)
@@ -58,7 +59,8 @@ class PartPipelineParameters:
     surroundings: float = 0.15
     turns: int = 24
     symmetric_overlap: float = 0.85
-    logit: tuple[float, float, float, float] = (-6.4, 2.2, -4.2, 5.6)
+    symmetric_floating: float = 0.03
+    logit: tuple[float, ...] = (-2.6, 1.9, -3.8, 1.2, -5.5)
 
 
 PART_PIPELINE = PartPipelineParameters()
@@ -83,6 +85,8 @@ class LocatedPart:
         The pose, and those that the symmetry of the part makes equal to it.
     symmetry : str
         In words; empty where the part has none.
+    ratio : float
+        Score of the best pose that contradicts it, over that of the pose.
     places : int
         Places that fit equally well, where only one was looked for.
     """
@@ -94,6 +98,7 @@ class LocatedPart:
     hypotheses: int
     equivalent_poses: Floats
     symmetry: str
+    ratio: float
     places: int = 1
 
 
@@ -163,6 +168,7 @@ def _locate_at(
             candidates.proposed,
             _equivalent_poses(outcome.transformation, part, symmetry),
             symmetry_in_words(symmetry, part.cloud.T_local_cloud),
+            instance.score_ratio,
         )
         for instance, outcome in zip(instances, refined, strict=True)
         if outcome is not None
@@ -221,11 +227,14 @@ def _verdict(
     poses = _equivalent_poses(T, part, symmetry, PART_PIPELINE.turns)
     inliers, correspondences = inlier_matches(part, scene, [_in_voxels(each, part, scene) for each in poses], threads)
     evidence = replace(verdict.evidence, inliers=inliers, correspondences=correspondences)
-    probability = confidence = _probability(inliers, ratio, evidence.overlap)
+    features = part_features(evidence, ratio)
+    logit = float(np.dot(PART_PIPELINE.logit, (1.0, *features.values())))
+    probability = confidence = float(1 / (1 + np.exp(-logit)))
     directions = verdict.observability.degenerate_directions
     words = symmetry_in_words(symmetry, part.cloud.T_local_cloud)
     degenerate = len(directions) > len(symmetry.axes)
-    if degenerate or (words and evidence.overlap < PART_PIPELINE.symmetric_overlap):
+    fits = evidence.overlap >= PART_PIPELINE.symmetric_overlap and evidence.floating <= PART_PIPELINE.symmetric_floating
+    if degenerate or (words and not fits):
         confidence = min(confidence, VERDICT.most_if_degenerate)
     success = confidence >= VERDICT.success
     finding = "located:" if success else "not located:"
@@ -236,10 +245,22 @@ def _verdict(
     return Verdict(success, confidence, probability, reason, evidence, verdict.observability)
 
 
-def _probability(inliers: int, ratio: float, overlap: float) -> float:
-    """Probability that a part is where it was located."""
-    logit = np.dot(PART_PIPELINE.logit, (1.0, np.log1p(inliers), min(ratio, 100.0), overlap))
-    return float(1 / (1 + np.exp(-logit)))
+def part_features(evidence: Evidence, ratio: float) -> dict[str, float]:
+    """Return what the probability that a part is where it was located depends on.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        With inlier correspondences at the resolution of the search.
+    ratio : float
+        Score of the best pose that contradicts the pose, over that of the pose.
+    """
+    return {
+        "log(1 + inliers)": float(np.log1p(evidence.inliers)),
+        "ratio": min(ratio, 100.0),
+        "overlap": evidence.overlap,
+        "floating^1/2": float(np.sqrt(evidence.floating)),
+    }
 
 
 def _in_voxels(T: Floats, part: Part, scene: SceneIndex) -> Floats:
@@ -272,4 +293,4 @@ def _unambiguous(
         return replace(best, verdict=verdict, runner_up=found[1].outcome.transformation, places=places)
     others = max([0.0, *best.scores[1:], *(other.scores[0] for other in found[1:])])
     ratio = others / max(best.scores[0], 1e-9)
-    return replace(best, verdict=_verdict(best.outcome, ratio, part, scene, symmetry, threads))
+    return replace(best, ratio=ratio, verdict=_verdict(best.outcome, ratio, part, scene, symmetry, threads))
