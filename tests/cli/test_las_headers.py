@@ -83,6 +83,20 @@ def test_what_another_format_cannot_hold_is_listed(scans: CommandLine) -> None:
     assert done.err == f"out.ply: left out: {', '.join(lost)}\n"
 
 
+def test_info_shows_the_header_and_all_digits(scans: CommandLine) -> None:
+    out = scans("info", "target.las").out
+    for line in (
+        "version     1.4, point format 7",
+        "scale       0.0001  0.0001  0.0001",
+        "offset      500000  5700000  50",
+        "CRS         ETRS89 / UTM zone 32N",
+    ):
+        assert f"  {line}\n" in f"{out}\n"
+    low = read_cloud("target.las").points.min(axis=0)
+    assert f"  minimum     {low[0]:.4f}  {low[1]:.4f}  {low[2]:.7g}\n" in out
+    assert json.loads(scans("info", "target.las", "--json").out)["header"]["crs"] == "ETRS89 / UTM zone 32N"
+
+
 def test_an_aligned_scan_has_the_coordinate_reference_system_of_its_target(scans: CommandLine) -> None:
     done = scans("register", "source.las", "target.las", "--save-aligned", "out.laz", "--quiet")
     assert done.status == 0, done.err

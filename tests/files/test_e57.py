@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphreg import FileError, MissingExtraError
-from graphreg.files import read_cloud, write
+from graphreg.files import list_scans, read_cloud, split_scan, write
 
 pye57: Any = pytest.importorskip("pye57")
 
@@ -119,3 +119,55 @@ def test_a_missing_extra_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingExtraError, match="writing E57"):
         write(tmp_path / "b.e57", POINTS)
     assert [file.name for file in tmp_path.iterdir()] == ["a.e57"]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.e57"
+    with pye57.E57(str(path), "w") as file:
+        file.write_scan_raw(cartesian(POINTS), name="hall")
+        file.write_scan_raw(cartesian(POINTS[:20]), name="roof/east", translation=np.array([4e5, 5e6, 7]))
+        file.write_scan_raw(cartesian(POINTS[:30]), name="twice")
+        file.write_scan_raw(cartesian(POINTS[:40]), name="twice")
+    return path
+
+
+def test_scans_are_listed_with_their_poses(site: Path) -> None:
+    scans = list_scans(site)
+    assert [(scan.number, scan.name, scan.points) for scan in scans] == [
+        (1, "hall", 50),
+        (2, "roof/east", 20),
+        (3, "twice", 30),
+        (4, "twice", 40),
+    ]
+    assert np.array(scans[1].pose)[:3, 3].tolist() == [4e5, 5e6, 7]
+    assert list_scans(site.with_suffix(".ply")) == []
+
+
+@pytest.mark.parametrize(("scan", "count"), [("1", 50), ("hall", 50), ("2", 20), ("roof/east", 20), ("4", 40)])
+def test_one_scan_is_read_by_number_or_name(site: Path, scan: str, count: int) -> None:
+    cloud = read_cloud(f"{site}#{scan}")
+    assert len(cloud) == count
+    offset = [4e5, 5e6, 7] if count == 20 else [0, 0, 0]
+    np.testing.assert_allclose(cloud.points, POINTS[:count] + offset, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("scan", "message"),
+    [
+        ("5", "has no scan '5'; its scans are 1 'hall', 2 'roof/east', 3 'twice', 4 'twice'"),
+        ("0", "has no scan '0'"),
+        ("cellar", "has no scan 'cellar'"),
+        ("twice", "has 2 scans called 'twice'; choose one by its number"),
+    ],
+)
+def test_a_scan_that_is_not_there_is_refused(site: Path, scan: str, message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        read_cloud(f"{site}#{scan}")
+
+
+def test_a_file_may_be_called_like_a_scan(site: Path) -> None:
+    other = site.with_name("site.e57#1.e57")
+    site.rename(other)
+    assert split_scan(other) == (other, None)
+    assert len(read_cloud(other)) == 140

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphreg.cli.options import Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
+    from graphreg.files.e57 import E57Scan
+    from graphreg.files.las_header import LasHeader
     from graphreg.inspection import Attribute, Inspection
 
 
@@ -24,7 +26,8 @@ def info(
     """Show the size, spacing and attributes of a scan, and a guess at its kind and unit.
 
     The kind (object, room, terrestrial scan or vehicle LiDAR) and the unit are guessed from the size and from how the
-    points are distributed about the origin; no other command uses the guess.
+    points are distributed about the origin; no other command uses the guess. Of LAS files also version, point format,
+    scale, offset and coordinate reference system are shown, and of E57 files the scans: site.e57#2 is the second.
 
     Exit status: 0 done, 2 bad input.
 
@@ -32,6 +35,7 @@ def info(
     Examples:
       graphreg info scan.ply
       graphreg info scan.laz --png preview.png --json
+      graphreg info site.e57#2
     """
     import json
     from dataclasses import asdict
@@ -39,7 +43,8 @@ def info(
     from graphreg.cli.console import output
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import byte_progress, spinner
-    from graphreg.files import formats, read_cloud
+    from graphreg.files import formats, list_scans, read_cloud, split_scan
+    from graphreg.files.las_header import LasHeader
     from graphreg.inspection import inspect
     from graphreg.reports.pictures import write_png
     from graphreg.reports.previews import preview
@@ -52,32 +57,60 @@ def info(
     if png is not None:
         with spinner(f"writing {png.name}"):
             write_png(png, preview(cloud, threads=threads))
+    scans = list_scans(source)
+    header = cloud.header if isinstance(cloud.header, LasHeader) else None
     if as_json:
-        typer.echo(json.dumps({"source": str(source), **asdict(found)}))
+        more: dict[str, Any] = {"scans": [asdict(scan) for scan in scans]} if scans else {}
+        if header is not None:
+            names = ("version", "point_format", "scale", "offset", "crs")
+            more["header"] = {name: getattr(header, name) for name in names}
+        typer.echo(json.dumps({"source": str(source), **asdict(found), **more}))
     else:
-        output("\n".join(_lines(source, formats()[source.suffix.lower()].description, found)))
+        lines = _lines(source, formats()[split_scan(source)[0].suffix.lower()].description, found)
+        output("\n".join([*lines, *_header_lines(header), *_scan_lines(scans)]))
+
+
+def _row(name: str, text: str) -> str:
+    return f"  {name:<12}{text}"
+
+
+def _header_lines(header: LasHeader | None) -> list[str]:
+    if header is None:
+        return []
+    return [
+        _row("version", f"{header.version}, point format {header.point_format}"),
+        _row("scale", "  ".join(f"{value:.10g}" for value in header.scale)),
+        _row("offset", "  ".join(f"{value:.16g}" for value in header.offset)),
+        _row("CRS", header.crs or "none"),
+    ]
+
+
+def _scan_lines(scans: list[E57Scan]) -> list[str]:
+    lines = []
+    for scan in scans if len(scans) > 1 else []:
+        position = "" if scan.pose is None else f", scanner at {_coordinates(tuple(row[3] for row in scan.pose[:3]))}"
+        lines.append(_row(f"scan {scan.number}", f"{scan.name or 'no name'}: {scan.points:,} points{position}"))
+    return lines
 
 
 def _lines(source: Path, format: str, found: Inspection) -> list[str]:
-    def row(name: str, text: str) -> str:
-        return f"  {name:<12}{text}"
-
     return [
         f"{source} ({format})",
-        row("points", f"{found.points:,}"),
-        row("not finite", f"{found.not_finite:,} rows, left out"),
-        row("duplicates", f"{found.duplicates:,}"),
-        row("minimum", _coordinates(found.low)),
-        row("maximum", _coordinates(found.high)),
-        row("size", _coordinates(found.size)),
-        row("spacing", f"{found.spacing:.4g} (median distance to the nearest point)"),
-        *(row("attribute", f"{name}: {_range(attribute)}") for name, attribute in found.attributes.items()),
-        row("guess", f"{found.guess.kind}, in {found.guess.unit}: {found.guess.reason}"),
+        _row("points", f"{found.points:,}"),
+        _row("not finite", f"{found.not_finite:,} rows, left out"),
+        _row("duplicates", f"{found.duplicates:,}"),
+        _row("minimum", _coordinates(found.low)),
+        _row("maximum", _coordinates(found.high)),
+        _row("size", _coordinates(found.size)),
+        _row("spacing", f"{found.spacing:.4g} (median distance to the nearest point)"),
+        *(_row("attribute", f"{name}: {_range(attribute)}") for name, attribute in found.attributes.items()),
+        _row("guess", f"{found.guess.kind}, in {found.guess.unit}: {found.guess.reason}"),
     ]
 
 
 def _coordinates(values: tuple[float, ...]) -> str:
-    return "  ".join(f"{value:.7g}" for value in values)
+    """Seven digits, and with coordinates as large as those of maps at least four decimals."""
+    return "  ".join(f"{value:.4f}" if abs(value) >= 1000 else f"{value:.7g}" for value in values)
 
 
 def _range(attribute: Attribute) -> str:

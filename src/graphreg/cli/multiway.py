@@ -42,8 +42,9 @@ def multiway(
     """Register several scans to one common frame, in any order and from any initial pose.
 
     Pairs of scans are registered and their pose graph is optimised. Poses are in the frame of the first scan, in the
-    order of SCANS. A scan that overlaps no other is left out of the poses and named. In .tum the timestamp of a pose is
-    the number of its scan, from 0; in .g2o a scan that is left out has no edges.
+    order of SCANS; an E57 file with several scans stands for each of them. A scan that overlaps no other is left out of
+    the poses and named. In .tum the timestamp of a pose is the number of its scan, from 0; in .g2o a scan that is left
+    out has no edges.
 
     Exit status: 0 all scans registered, 1 some left out or doubtful, 2 bad input.
 
@@ -52,6 +53,7 @@ def multiway(
       graphreg multiway a.ply b.ply scan.ply -o poses.kitti --merged all.ply
       graphreg multiway a.laz b.laz scan.laz -o poses --report report.html
       graphreg multiway a.ply b.ply scan.ply --graph graph.g2o --json
+      graphreg multiway site.e57 -o poses --merged site.laz
       graphreg multiway graph.g2o -o poses.g2o
     """
     from graphreg.cli.console import detail, output
@@ -75,6 +77,7 @@ def multiway(
             raise InputError("--merged and --report need scans, got a pose graph")
         _optimise(scans[0], out, graph, as_json)
         return
+    scans = [each for path in scans for each in _scans_of(path)]
     names = _names(scans)
     clouds = []
     for path in scans:
@@ -86,7 +89,7 @@ def multiway(
     if out is not None and into_folder:
         out.mkdir(parents=True, exist_ok=True)
         for scan in registered:
-            write_poses(out / f"{Path(names[scan]).stem}.txt", result.poses[scan])
+            write_poses(out / f"{_stem(names[scan])}.txt", result.poses[scan])
     elif out is not None and registered:
         if out.suffix.lower() == ".g2o":
             write_graph(out, result.graph)
@@ -182,6 +185,24 @@ def _optimise(path: Path, out: Path | None, graph: Path | None, as_json: bool) -
             sizes = ", ".join(str(len(group)) for group in found.groups)
             output(f"{len(found.groups)} groups without an edge between them, of {sizes} poses")
     raise typer.Exit(0 if len(found.groups) == 1 else 1)
+
+
+def _scans_of(path: Path) -> list[Path]:
+    """The file, or each of the scans of an E57 file that has several."""
+    from graphreg.files import list_scans
+
+    scans = list_scans(path)
+    return [path.with_name(f"{path.name}#{scan.number}") for scan in scans] if len(scans) > 1 else [path]
+
+
+def _stem(name: str) -> str:
+    """The name of a scan without its suffix: site_2 of site.e57#2."""
+    import re
+
+    from graphreg.files import split_scan
+
+    path, scan = split_scan(Path(name))
+    return path.stem if scan is None else re.sub(r"[^\w.-]", "_", f"{path.stem}_{scan}")
 
 
 def _names(scans: list[Path]) -> list[str]:

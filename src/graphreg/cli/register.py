@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from graphreg.result import Result
 
 
+# The value of --init that is no file.
+IDENTITY = Path("identity")
+
+
 def _methods(incomplete: str) -> list[str]:
     from graphreg.registration import methods
 
@@ -40,7 +44,10 @@ def register(
     ] = "graphreg",
     init: Annotated[
         Path | None,
-        typer.Option(help="File of an initial transform, in a format of -o; graphreg then only refines it."),
+        typer.Option(
+            help="File of an initial transform, in a format of -o, or `identity` for scans that are nearly aligned, "
+            "such as those of one E57 file by its own poses; graphreg then only refines it."
+        ),
     ] = None,
     voxel: Voxel = None,
     dof: Annotated[
@@ -82,8 +89,11 @@ def register(
       graphreg register a.laz b.laz --save-aligned moved.laz --json
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
       graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet
+      graphreg register site.e57#1 site.e57#2 --init identity
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
+    import numpy as np
+
     from graphreg.cli.console import detail
     from graphreg.cli.outputs import check_outputs, write_transformed
     from graphreg.cli.progress import byte_progress, iteration_progress, spinner
@@ -100,7 +110,7 @@ def register(
     settings = dict(map(_setting, chosen or []))
     options = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
-    initial = None if init is None else read_pose(init)
+    initial = None if init is None else np.eye(4) if init == IDENTITY and not init.exists() else read_pose(init)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
     moving = as_cloud(scan)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,15 +22,20 @@ from graphreg.files.optional_libraries import import_library
 from graphreg.files.output_file import atomic_write, check_output_path
 from graphreg.meshes.triangle_mesh import Mesh
 
+if TYPE_CHECKING:
+    from graphreg.files.e57 import E57Scan
+
 __all__ = [
     "Format",
     "Progress",
     "check_writable",
     "formats",
+    "list_scans",
     "read",
     "read_cloud",
     "read_mesh",
     "read_scan",
+    "split_scan",
     "write",
 ]
 
@@ -75,6 +81,7 @@ _FORMATS: dict[str, tuple[Format, str, str]] = {
     ".off": (Format("OFF", faces=True), "off.read", "off.write"),
     ".bin": (Format("KITTI velodyne frame, single precision"), "kitti_bin.read", "kitti_bin.write"),
 }
+_SCAN_OF_FILE = re.compile(r"(.*\.e57)#(.+)", re.IGNORECASE | re.DOTALL)
 # extra -> the library that it installs, and the formats that it is for
 _LIBRARIES = {"las": ("laspy", "LAS and LAZ"), "e57": ("pye57", "E57")}
 
@@ -105,7 +112,8 @@ def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> F
     Parameters
     ----------
     path : str or path-like
-        The suffix selects the format, see `formats`.
+        The suffix selects the format, see `formats`. One scan of an E57 file is site.e57#2, by its number from 1, or
+        site.e57#hall, by its name, see `list_scans`.
     progress : callable, optional
         Called as progress(done_bytes, total_bytes) every few megabytes; what it raises is passed on.
 
@@ -220,7 +228,7 @@ def read_scan(path: str | os.PathLike[str], *, progress: Progress | None = None)
     FileError, MissingExtraError
         As in `read`.
     """
-    path = as_path(path)
+    path, scan = split_scan(as_path(path))
     check_callable("progress", progress)
     require_file(path)  # a pipe has no size to check counts against
     _, reader, _ = _format(path)
@@ -228,7 +236,55 @@ def read_scan(path: str | os.PathLike[str], *, progress: Progress | None = None)
     with InputFile(path, progress) as file, np.errstate(all="ignore"):
         if file.size == 0:
             file.fail("is empty")
-        return cast("Cloud | Mesh", _function(reader)(file))
+        chosen = () if scan is None else (scan,)
+        return cast("Cloud | Mesh", _function(reader)(file, *chosen))
+
+
+def split_scan(path: Path) -> tuple[Path, str | None]:
+    """Split the name of a scan in an E57 file, site.e57#2 or site.e57#hall, into the file and the scan.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Path
+    str or None
+        None where the path names a file alone.
+
+    Examples
+    --------
+    >>> split_scan(Path("site.e57#2"))[1], split_scan(Path("site.e57"))[1]
+    ('2', None)
+    """
+    found = _SCAN_OF_FILE.fullmatch(str(path))
+    return (Path(found[1]), found[2]) if found and not path.exists() else (path, None)
+
+
+def list_scans(path: str | os.PathLike[str]) -> list[E57Scan]:
+    """List the scans of an E57 file: number, name, number of points, and pose.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    list of E57Scan
+        Empty for files of other formats, and where one of the scans is named, as in site.e57#2.
+
+    Raises
+    ------
+    FileError, MissingExtraError
+        As in `read`.
+    """
+    path = as_path(path)
+    if path.suffix.lower() != ".e57":
+        return []
+    require_file(path)
+    with InputFile(path) as file:
+        return cast("list[E57Scan]", _function("e57.list_scans")(file))
 
 
 def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | None = None) -> tuple[str, ...]:

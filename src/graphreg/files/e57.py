@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,47 +15,91 @@ from numpy.typing import NDArray
 from graphreg.clouds import Cloud, Floats
 from graphreg.files.attribute_columns import cloud_from_points
 from graphreg.files.e57_xml import check_xml
-from graphreg.files.input_file import InputFile
+from graphreg.files.input_file import InputFile, parse_integer, quote
 from graphreg.files.optional_libraries import import_library, reporting_damage
 from graphreg.files.output_file import OutputFile
+from graphreg.poses import pose
 
 # Points that are read or written at a time.
 E57_CHUNK_POINTS = 250_000
+# Scans that an error message lists.
+MAX_SHOWN_SCANS = 10
 # Names of the fields of a point.
 E57_CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
 E57_SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
 E57_INVALID = ("cartesianInvalidState", "sphericalInvalidState")
 
 
-def read(file: InputFile) -> Cloud:
-    """Read all scans of the file, concatenated, in the common frame: the pose of each scan is applied.
+@dataclass(frozen=True)
+class E57Scan:
+    """A scan of an E57 file.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the file, from 1.
+    name : str
+        Empty where the file has none for it.
+    points : int
+    pose : tuple of 4 tuples of 4 float, or None
+        The pose of the scanner in the common frame, None where the file has none. It is applied to the points.
+    """
+
+    number: int
+    name: str
+    points: int
+    pose: tuple[tuple[float, ...], ...] | None
+
+
+def list_scans(file: InputFile) -> list[E57Scan]:
+    """The scans of a file, without their points."""
+    with _open(file) as (_, _, headers), reporting_damage(file.path):
+        return [
+            E57Scan(
+                number,
+                _name(header),
+                header.point_count,
+                None if (matrix := _pose(file, header)) is None else tuple(map(tuple, matrix.tolist())),
+            )
+            for number, header in enumerate(headers, 1)
+        ]
+
+
+def read(file: InputFile, scan: str | None = None) -> Cloud:
+    """Read the scans of a file, concatenated, in the common frame: the pose of each scan is applied.
 
     Points that the file marks as invalid are dropped and counted. Attributes are the fields that all scans have.
+
+    Parameters
+    ----------
+    file : InputFile
+    scan : str, optional
+        The number of a scan, from 1, or its name; by default all are read.
+
+    Returns
+    -------
+    Cloud
     """
-    pye57 = import_library("pye57", "reading E57 files", "e57")
-    check_xml(file)
-    with reporting_damage(file.path):
-        e57 = pye57.E57(str(file.path))
-    with e57:
+    with _open(file) as (pye57, e57, headers):
         with reporting_damage(file.path):
-            scans = [e57.get_header(i) for i in range(e57.scan_count)]
-            types = [_types(pye57.libe57, scan) for scan in scans]
-            total = sum(scan.point_count for scan in scans)
+            scans = headers if scan is None else [_choose(file, headers, scan)]
+            types = [_types(pye57.libe57, each) for each in scans]
+            total = sum(each.point_count for each in scans)
             size = sum(
-                scan.point_count * sum(dtype.itemsize for dtype in fields.values())
-                for scan, fields in zip(scans, types, strict=True)
+                each.point_count * sum(dtype.itemsize for dtype in fields.values())
+                for each, fields in zip(scans, types, strict=True)
             )
         if total == 0:
             file.fail("has no points")
         file.check_expansion(size, "points")
         scan_points, scan_columns = [], []
         done = 0
-        for scan, fields in zip(scans, types, strict=True):
-            columns = _read_scan(file, pye57.libe57, e57.image_file, scan, fields, done, total)
+        for each, fields in zip(scans, types, strict=True):
+            columns = _read_scan(file, pye57.libe57, e57.image_file, each, fields, done, total)
             with reporting_damage(file.path):
-                scan_points.append(_points_in_common_frame(file, scan, columns))
+                scan_points.append(_points_in_common_frame(file, each, columns))
             scan_columns.append(columns)
-            done += scan.point_count
+            done += each.point_count
     shared = set.intersection(*(set(columns) for columns in scan_columns))
     names = [
         name
@@ -61,6 +108,37 @@ def read(file: InputFile) -> Cloud:
     ]
     attributes = {name: np.concatenate([columns[name] for columns in scan_columns]) for name in names}
     return cloud_from_points(file, np.concatenate(scan_points), attributes)
+
+
+@contextlib.contextmanager
+def _open(file: InputFile) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """The library, the open file, and the header of each scan."""
+    pye57 = import_library("pye57", "reading E57 files", "e57")
+    check_xml(file)
+    with reporting_damage(file.path):
+        e57 = pye57.E57(str(file.path))
+    with e57:
+        with reporting_damage(file.path):
+            headers = [e57.get_header(i) for i in range(e57.scan_count)]
+        yield pye57, e57, headers
+
+
+def _name(header: Any) -> str:
+    return str(header.node["name"].value()) if header.node.isDefined("name") else ""
+
+
+def _choose(file: InputFile, headers: list[Any], scan: str) -> Any:
+    names = [_name(header) for header in headers]
+    number = parse_integer(scan)
+    if number is not None and 1 <= number <= len(headers):
+        return headers[number - 1]
+    if names.count(scan) == 1:
+        return headers[names.index(scan)]
+    if scan in names:
+        file.fail(f"has {names.count(scan)} scans called {quote(scan)}; choose one by its number, from 1")
+    shown = ", ".join(f"{i} {quote(name)}" if name else str(i) for i, name in enumerate(names[:MAX_SHOWN_SCANS], 1))
+    more = ", ..." if len(names) > MAX_SHOWN_SCANS else ""
+    return file.fail(f"has no scan {quote(scan)}; its scans are {shown}{more}")
 
 
 def _read_scan(
@@ -116,24 +194,31 @@ def _points_in_common_frame(file: InputFile, scan: Any, columns: dict[str, NDArr
         points = np.stack([across * np.cos(azimuth), across * np.sin(azimuth), radius * np.sin(elevation)], axis=1)
     else:
         file.fail(f"has a scan without coordinates, only {', '.join(columns)}")
-    if scan.has_pose():
-        w, x, y, z = _numbers(scan, "rotation", "wxyz", (1.0, 0.0, 0.0, 0.0))
-        length = np.sqrt(w * w + x * x + y * y + z * z)
-        if not np.isfinite(length) or length == 0:
-            file.fail("has a scan whose pose is no rotation")
-        w, x, y, z = w / length, x / length, y / length, z / length
-        rotation = np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
-        points = points @ rotation.T + np.array(_numbers(scan, "translation", "xyz", (0.0, 0.0, 0.0)))
+    if (matrix := _pose(file, scan)) is not None:
+        points = points @ matrix[:3, :3].T + matrix[:3, 3]
     for name in E57_INVALID:
         if name in columns:
             points[columns[name] != 0] = np.nan
     return points
+
+
+def _pose(file: InputFile, scan: Any) -> Floats | None:
+    """The pose of the scanner in the common frame."""
+    if not scan.has_pose():
+        return None
+    w, x, y, z = _numbers(scan, "rotation", "wxyz", (1.0, 0.0, 0.0, 0.0))
+    length = np.sqrt(w * w + x * x + y * y + z * z)
+    if not np.isfinite(length) or length == 0:
+        file.fail("has a scan whose pose is no rotation")
+    w, x, y, z = w / length, x / length, y / length, z / length
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    return pose(rotation, np.array(_numbers(scan, "translation", "xyz", (0.0, 0.0, 0.0))))
 
 
 def _numbers(scan: Any, part: str, names: str, default: tuple[float, ...]) -> tuple[float, ...]:
