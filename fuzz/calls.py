@@ -26,7 +26,7 @@ LEFT_OUT = (
     "write",
     "write_poses",
 )
-CLOUDS = ("points", "source", "target", "part", "scene", "cloud")
+CLOUDS = ("points", "source", "target", "part", "scene", "cloud", "reference")
 # How often an argument is anything at all, and an optional one is passed.
 WRONG, PASSED = 0.06, 0.25
 ANYTHING: tuple[Any, ...] = (
@@ -72,8 +72,8 @@ def _arguments(function: Callable[..., Any], generator: Random, numbers: np.rand
             arguments[name] = generator.choice(list(graphreg.methods()))
         elif name == "threads":
             arguments[name] = 1
-        elif name in ("init", "viewpoint", "weights", "part"):
-            arguments[name] = {"init": np.eye(4), "viewpoint": np.zeros(3)}.get(name)
+        elif name in ("init", "viewpoint", "weights", "part", "transformation"):
+            arguments[name] = {"init": np.eye(4), "transformation": np.eye(4), "viewpoint": np.zeros(3)}.get(name)
         elif name in ("callback", "progress"):
             arguments[name] = lambda *_: None
         elif isinstance(parameter.default, (int, float)) or "float" in str(parameter.annotation):

@@ -65,6 +65,10 @@ CALLS = {
         graphreg.locate, {"part": CLOUD, "scene": CLOUD},
         {"most": "integer", "seed": "integer", "threads": "integer"}, ("threads",),
     ),
+    "deviation": Call(
+        graphreg.deviation, {"cloud": CLOUD, "reference": CLOUD}, {"tolerance": "number", "threads": "integer"},
+        ("tolerance", "threads"),
+    ),
     "multiway": Call(
         graphreg.multiway, {"clouds": [CLOUD, CLOUD]},
         {"voxel": "number", "seed": "integer", "threads": "integer", "progress": "callable"}, ("voxel", "threads"),

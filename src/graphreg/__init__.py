@@ -3,6 +3,7 @@
 from graphreg._version import __version__
 from graphreg.batches.batch_run import batch
 from graphreg.clouds import Cloud
+from graphreg.comparison.deviations import Deviation, deviation
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import FileError, InputError, MissingExtraError
 from graphreg.features.fpfh_features import fpfh
@@ -24,6 +25,7 @@ from graphreg.voxels import voxel_downsample
 
 __all__ = [
     "Cloud",
+    "Deviation",
     "FileError",
     "Graph",
     "InputError",
@@ -37,6 +39,7 @@ __all__ = [
     "Trajectory",
     "__version__",
     "batch",
+    "deviation",
     "formats",
     "fpfh",
     "inliers",

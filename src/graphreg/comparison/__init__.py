@@ -1,0 +1,1 @@
+"""Comparison of a scan with a reference: how far its points deviate from a surface."""
