@@ -119,14 +119,14 @@ def nearest_rotation(matrix: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    matrix : (3, 3) array_like
+    matrix : (..., 3, 3) array_like
 
     Returns
     -------
-    (3, 3) ndarray
+    (..., 3, 3) ndarray
     """
     u, _, vt = np.linalg.svd(np.asarray(matrix, np.float64))
-    u[:, 2] *= np.sign(np.linalg.det(u) * np.linalg.det(vt))
+    u[..., 2] *= np.sign(np.linalg.det(u) * np.linalg.det(vt))[..., None]
     return np.asarray(u @ vt)
 
 
@@ -254,14 +254,14 @@ def fit_rigid_transform(source: Floats, target: Floats, weights: Floats | None =
 
     Parameters
     ----------
-    source, target : (N, 3) ndarray
-        The points x_i and y_i, in correspondence by row.
-    weights : (N,) ndarray, optional
+    source, target : (..., N, 3) ndarray
+        The points x_i and y_i, in correspondence by row; of one pair of clouds or of several.
+    weights : (..., N) ndarray, optional
         The weights w_i, not negative and not all zero; by default equal.
 
     Returns
     -------
-    (4, 4) ndarray
+    (..., 4, 4) ndarray
         T_target_source.
 
     References
@@ -275,11 +275,16 @@ def fit_rigid_transform(source: Floats, target: Floats, weights: Floats | None =
     >>> fit_rigid_transform(source, source + [1, 2, 3])[:3, 3].round(12)
     array([1., 2., 3.])
     """
-    normalised = np.full(len(source), 1 / len(source)) if weights is None else weights / weights.sum()
+    weights = np.ones(source.shape[-2]) if weights is None else weights
+    normalised = (weights / weights.sum(axis=-1, keepdims=True))[..., None, :]
     source_mean, target_mean = normalised @ source, normalised @ target
-    covariance = (target - target_mean).T @ ((source - source_mean) * normalised[:, None])
-    rotation = nearest_rotation(covariance)
-    return pose(rotation, target_mean - rotation @ source_mean)
+    weighted = (source - source_mean) * normalised.swapaxes(-1, -2)
+    rotation = nearest_rotation((target - target_mean).swapaxes(-1, -2) @ weighted)
+    fitted = np.zeros((*rotation.shape[:-2], 4, 4))
+    fitted[..., :3, :3] = rotation
+    fitted[..., :3, 3] = (target_mean - source_mean @ rotation.swapaxes(-1, -2))[..., 0, :]
+    fitted[..., 3, 3] = 1
+    return fitted
 
 
 def principal_frame(points: Floats) -> Floats:

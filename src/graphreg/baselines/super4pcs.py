@@ -144,23 +144,23 @@ def register_super4pcs(
     table = PairTable(y)
     run.finish_features()
 
-    def common_pointset(candidates: list[Floats], points: Floats) -> Floats:
-        """LCP of each transform."""
+    def common_pointset(candidates: Floats, points: Floats) -> Floats:
+        """LCP of each transform (C, 4, 4)."""
         moved = np.concatenate([transform(candidate, points) for candidate in candidates])
         _, squared = tree.nearest(moved, 1, threads)
         return np.asarray((squared <= delta**2).reshape(len(candidates), -1).mean(axis=1))
 
-    best = float(common_pointset([run.estimate], x)[0])
+    best = float(common_pointset(run.estimate[None], x)[0])
     width = settings.overlap * float(np.linalg.norm(np.ptp(x, axis=0)))
     for _ in range(required_bases(settings)):
         base = sample_base(x, width, rng)
         sets = congruent_sets(x[base], y, table, delta)
         estimate = run.estimate
         if len(sets):
-            candidates = [fit_rigid_transform(x[base], y[four]) for four in sets]
+            candidates = fit_rigid_transform(np.broadcast_to(x[base], (len(sets), len(base), 3)), y[sets])
             rough = common_pointset(candidates, x[:: CONSTANTS.preselection])
             kept = np.argsort(-rough, kind="stable")[: len(candidates) // CONSTANTS.preselection + 1]
-            candidates = [candidates[i] for i in kept]
+            candidates = candidates[kept]
             scores = common_pointset(candidates, x)
             if scores.max() > best:
                 best, estimate = float(scores.max()), candidates[int(scores.argmax())]

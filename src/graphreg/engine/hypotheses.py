@@ -233,9 +233,7 @@ def coulomb_proposals(source: Surfels, target: Surfels, threads: int = 1) -> Flo
         particles = Particles(points, np.ones(len(points)), np.empty((len(points), 0)))
         forces = pair_forces(particles, field, ForceLaw.INVERSE_SQUARE, float(softening), threads)
         means, weights = forces.weighted_means(points).reshape(bodies.shape), forces.weights.reshape(len(poses), -1)
-        poses = np.array(
-            [fit_rigid_transform(*fitted) @ T for *fitted, T in zip(bodies, means, weights, poses, strict=True)]
-        )
+        poses = fit_rigid_transform(bodies, means, weights) @ poses
     return poses
 
 
