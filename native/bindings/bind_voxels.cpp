@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <limits>
 
 #include "bindings/bindings.hpp"
 #include "points/point_filters.hpp"
+#include "points/point_sampling.hpp"
 #include "points/voxels.hpp"
 
 namespace graphreg {
@@ -65,26 +67,38 @@ Output<std::int32_t> unique(const Points& points) {
     return result.release();
 }
 
-nb::tuple filter(const Points& points, const std::optional<LongIndices>& rows, double max_ratio,
-                 std::size_t sample_size) {
-    const std::size_t count = rows ? rows->shape(0) : points.shape(0);
+nb::tuple filter(const Points& points, double max_ratio, std::size_t sample_size) {
+    const std::size_t count = points.shape(0);
     require(count > 0 && sample_size > 0, "points: at least one is needed, and a sample of at least one");
-    for (std::size_t i = 0; rows && i < count; ++i)
-        require(rows->data()[i] >= 0 && rows->data()[i] < static_cast<std::int64_t>(points.shape(0)),
-                "rows: index out of range");
-    std::vector<double> all(3 * count);
+    std::vector<double> all(points.data(), points.data() + 3 * count);
     std::vector<std::int32_t> indices(count);
-    const std::size_t kept = without_gil([&] {
-        if (!rows) std::copy_n(points.data(), 3 * count, all.data());
-        for (std::size_t i = 0; rows && i < count; ++i)
-            std::copy_n(points.data() + 3 * static_cast<std::size_t>(rows->data()[i]), 3, all.data() + 3 * i);
-        return remove_duplicates_and_outliers(all.data(), count, max_ratio, sample_size, indices.data());
-    });
+    const std::size_t kept = without_gil(
+        [&] { return remove_duplicates_and_outliers(all.data(), count, max_ratio, sample_size, indices.data()); });
     NewArray<double> kept_points({kept, 3});
     NewArray<std::int32_t> kept_indices({kept});
     std::copy_n(all.data(), 3 * kept, kept_points.data());
     std::copy_n(indices.data(), kept, kept_indices.data());
     return nb::make_tuple(kept_points.release(), kept_indices.release());
+}
+
+nb::tuple moments_near_median(const Points& points, double max_ratio, std::size_t sample_size) {
+    require(points.shape(0) > 0 && sample_size > 0, "points: at least one is needed, and a sample of at least one");
+    const NearMoments found =
+        without_gil([&] { return near_moments(points.data(), points.shape(0), max_ratio, sample_size); });
+    NewArray<double> middle({3}), sums({found.sums.size()});
+    std::copy(found.middle.begin(), found.middle.end(), middle.data());
+    std::copy(found.sums.begin(), found.sums.end(), sums.data());
+    return nb::make_tuple(middle.release(), found.radius, sums.release());
+}
+
+Output<std::int32_t> sample(const Points& points, const Input<double, nb::shape<3>>& centre, double limit,
+                            const Input<double, nb::shape<3, 3>>& axes, std::size_t size, std::uint64_t seed) {
+    require(points.shape(0) <= std::numeric_limits<std::int32_t>::max(), "points: too many");
+    const std::vector<std::int32_t> rows = without_gil(
+        [&] { return sample_by_cell(points.data(), points.shape(0), centre.data(), limit, axes.data(), size, seed); });
+    NewArray<std::int32_t> result({rows.size()});
+    std::copy(rows.begin(), rows.end(), result.data());
+    return result.release();
 }
 
 }  // namespace
@@ -96,8 +110,10 @@ void bind_voxels(nb::module_& module) {
     module.def("voxel_means", means_of, "values"_a, "order"_a, "starts"_a, "threads"_a);
     module.def("voxel_moments", moments_of, "points"_a, "weights"_a.none(), "order"_a, "starts"_a, "threads"_a,
                "point_moments"_a.none() = nb::none());
+    module.def("near_moments", moments_near_median, "points"_a, "max_ratio"_a, "sample_size"_a);
+    module.def("sample_by_cell", sample, "points"_a, "centre"_a, "limit"_a, "axes"_a, "size"_a, "seed"_a);
     module.def("unique_points", unique, "points"_a);
-    module.def("remove_duplicates_and_outliers", filter, "points"_a, "rows"_a.none(), "max_ratio"_a, "sample_size"_a);
+    module.def("remove_duplicates_and_outliers", filter, "points"_a, "max_ratio"_a, "sample_size"_a);
 }
 
 }  // namespace graphreg

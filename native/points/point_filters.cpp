@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -48,11 +49,7 @@ std::size_t unique_points(const double* points, std::size_t count, std::int32_t*
     return found;
 }
 
-std::size_t remove_duplicates_and_outliers(double* points, std::size_t count, double max_ratio, std::size_t sample_size,
-                                           std::int32_t* indices) {
-    count = unique_points(points, count, indices);
-    for (std::size_t i = 0; i < count; ++i)
-        std::copy_n(points + 3 * static_cast<std::size_t>(indices[i]), 3, points + 3 * i);
+double middle_of(const double* points, std::size_t count, std::size_t sample_size, double* middle) {
     const std::size_t step = (count + sample_size - 1) / sample_size;
     std::vector<double> values;
     auto median_of = [&](auto&& value) {
@@ -60,17 +57,21 @@ std::size_t remove_duplicates_and_outliers(double* points, std::size_t count, do
         for (std::size_t i = 0; i < count; i += step) values.push_back(value(points + 3 * i));
         return median(values);
     };
+    for (int axis = 0; axis < 3; ++axis) middle[axis] = median_of([axis](const double* point) { return point[axis]; });
+    const double squared = median_of([middle](const double* point) { return squared_distance(point, middle); });
+    return std::sqrt(std::max(squared, std::numeric_limits<double>::min()));
+}
+
+std::size_t remove_duplicates_and_outliers(double* points, std::size_t count, double max_ratio, std::size_t sample_size,
+                                           std::int32_t* indices) {
+    count = unique_points(points, count, indices);
+    for (std::size_t i = 0; i < count; ++i)
+        std::copy_n(points + 3 * static_cast<std::size_t>(indices[i]), 3, points + 3 * i);
     double centre[3];
-    for (int axis = 0; axis < 3; ++axis) centre[axis] = median_of([axis](const double* point) { return point[axis]; });
-    auto squared_distance = [&](const double* point) {
-        const double x = point[0] - centre[0], y = point[1] - centre[1], z = point[2] - centre[2];
-        return x * x + y * y + z * z;
-    };
-    const double limit =
-        max_ratio * max_ratio * std::max(median_of(squared_distance), std::numeric_limits<double>::min());
+    const double limit = max_ratio * middle_of(points, count, sample_size, centre);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        if (!(squared_distance(points + 3 * i) <= limit)) continue;
+        if (!(squared_distance(points + 3 * i, centre) <= limit * limit)) continue;
         std::copy_n(points + 3 * i, 3, points + 3 * kept);
         indices[kept++] = indices[i];
     }

@@ -115,15 +115,26 @@ def voxel_moments(
 def occupied_voxels(points: _Floats, size: float, levels: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number of voxels with any point, and with more than one (levels,), at voxel sizes size, 2 size, 4 size, ..."""
 
+def near_moments(points: _Floats, max_ratio: float, sample_size: int) -> tuple[_Floats, float, _Floats]:
+    """The median (3,), the median distance from it, and sums (10,) over the points up to `max_ratio` times as far.
+
+    The sums: the number of points, their offsets from the median in median distances (3), and the products of these
+    (xx yy zz xy xz yz). The medians are those of a regular sample of at most `sample_size` points.
+    """
+
+def sample_by_cell(points: _Floats, centre: _Floats, limit: float, axes: _Floats, size: int, seed: int) -> _Indices:
+    """Up to `size` rows of distinct points within `limit` of the centre, in the order of a hash of their cells.
+
+    The cell is |axes (x - centre)|, rounded down. So the order of the points and the signs of the axes do not matter.
+    """
+
 def unique_points(points: _Floats) -> _Indices:
     """Indices of the points (N, 3) that do not repeat an earlier one, ascending."""
 
-def remove_duplicates_and_outliers(
-    points: _Floats, rows: NDArray[np.int64] | None, max_ratio: float, sample_size: int
-) -> tuple[_Floats, _Indices]:
+def remove_duplicates_and_outliers(points: _Floats, max_ratio: float, sample_size: int) -> tuple[_Floats, _Indices]:
     """Unique points (K, 3), and their indices, without those farther from the median than max_ratio median distances.
 
-    rows: use only these points; None: all. The medians are those of a regular sample of at most `sample_size` points.
+    The medians are those of a regular sample of at most `sample_size` points.
     """
 
 # ----------------------------------------------------------------- engine: descriptors, hypotheses, refinement

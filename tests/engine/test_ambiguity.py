@@ -27,9 +27,9 @@ def diagonal(points: np.ndarray) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cube", "tower", "box grid", "parked cars"])
-def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str) -> None:
-    found, pair = registered(name)
+@pytest.mark.parametrize(("name", "seed"), [("cube", 0), ("tower", 0), ("box grid", 2), ("parked cars", 0)])
+def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str, seed: int) -> None:
+    found, pair = registered(name, seed)
     assert not found.success
     assert found.reason.startswith("ambiguous: ")
     similar = [other for other in found.alternatives if other.score >= EVIDENCE.ambiguous_similarity]

@@ -10,7 +10,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, Mask, sample_rows
+from graphreg.clouds import Floats, Mask
+from graphreg.engine.point_sampling import SAMPLING, sample_points
 from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.response import rounding_error
@@ -23,15 +24,12 @@ class PreprocessingParameters:
 
     Attributes
     ----------
-    farthest : float
-        Points farther from the centre than this times the median distance are no part of the scan.
     statistics_sample : int
         Rows that medians and principal axes are computed from.
     cache_size : int
         Voxel grids and pyramids kept with a cloud.
     """
 
-    farthest: float = 50.0
     statistics_sample: int = 5_000
     cache_size: int = 6
 
@@ -61,6 +59,8 @@ class PreprocessedCloud:
         x_local = T x_cloud.
     rounding : float
         Rounding error of the cloud's coordinates, in the unit of the data.
+    shuffled : bool
+        Whether the points are in random order, so that the first ones are a sample of all.
     dropped : int
         Rows of the cloud that were not finite.
     coincident : int
@@ -74,6 +74,7 @@ class PreprocessedCloud:
     weights: Floats | None
     T_local_cloud: Floats
     rounding: float
+    shuffled: bool = False
     dropped: int = 0
     coincident: int = 0
     whole: Floats | None = field(default=None, repr=False)
@@ -93,7 +94,7 @@ class PreprocessedCloud:
     @property
     def voxel_sizes(self) -> VoxelSizes:
         """Voxel sizes that suit this cloud."""
-        return self.cached(("voxel sizes",), lambda: estimate_voxel_sizes(self.local_points))
+        return self.cached(("voxel sizes",), lambda: estimate_voxel_sizes(self.local_points, self.shuffled))
 
     def whole_cloud(self) -> PreprocessedCloud:
         """Return the cloud of all points, not only of those sampled."""
@@ -145,19 +146,23 @@ def preprocess(
     weights : (N,) ndarray, optional
         Weight of each point.
     max_points : int, optional
-        Points to sample at most; by default all are taken.
+        Points to sample at most, in random order; by default all are taken, in the order of their rows.
     seed : int, default 0
         Seed of the sample.
     """
-    rows = None if max_points is None or len(points) <= max_points else sample_rows(len(points), max_points, seed)
-    parameters = PREPROCESSING
-    near, kept = _core.remove_duplicates_and_outliers(
-        np.ascontiguousarray(points), rows, parameters.farthest, parameters.statistics_sample
-    )
+    points = np.ascontiguousarray(points)
+    shuffled = max_points is not None
+    if max_points is None:
+        near, rows = _core.remove_duplicates_and_outliers(points, SAMPLING.farthest, SAMPLING.medians)
+    else:
+        rows = sample_points(points, max_points, seed)
+        near = np.take(points, rows, axis=0)  # four times as fast as points[rows]
     if weights is not None:
-        weights = (weights if rows is None else weights[rows])[kept]
-    T_local_cloud = principal_frame(strided_sample(near))
-    return PreprocessedCloud(name, transform(T_local_cloud, near), weights, T_local_cloud, rounding_error(near))
+        weights = weights[rows]
+    some = near[: PREPROCESSING.statistics_sample] if shuffled else strided_sample(near)
+    T_local_cloud = principal_frame(some)
+    local_points = transform(T_local_cloud, near)
+    return PreprocessedCloud(name, local_points, weights, T_local_cloud, rounding_error(near), shuffled)
 
 
 def strided_sample(values: Floats) -> Floats:

@@ -78,13 +78,13 @@ class PairVoxelSizes(NamedTuple):
     fine: float
 
 
-def estimate_voxel_sizes(points: Floats) -> VoxelSizes:
-    """Return the voxel sizes that suit a cloud."""
+def estimate_voxel_sizes(points: Floats, shuffled: bool = False) -> VoxelSizes:
+    """Return the voxel sizes that suit a cloud; `shuffled`: its points are in random order."""
     wanted = VOXEL_SIZES.coarse_surfels
-    return VoxelSizes(*sizes_for_counts(points, wanted, 2 * wanted, sys.maxsize))
+    return VoxelSizes(*sizes_for_counts(points, wanted, 2 * wanted, sys.maxsize, shuffled=shuffled))
 
 
-def sizes_for_counts(points: Floats, *counts: int) -> tuple[float, ...]:
+def sizes_for_counts(points: Floats, *counts: int, shuffled: bool = False) -> tuple[float, ...]:
     """Return the voxel sizes at which a cloud's surface occupies about `counts` voxels.
 
     Voxels are counted in a sample, and only those with more than one point: most outliers are alone in theirs. There
@@ -92,7 +92,8 @@ def sizes_for_counts(points: Floats, *counts: int) -> tuple[float, ...]:
     """
     parameters = VOXEL_SIZES
     smallest = extent(points) / (2 ** (parameters.levels - 1) - 1)
-    sample = np.ascontiguousarray(points[:: -(-len(points) // parameters.sample)])
+    step = -(-len(points) // parameters.sample)
+    sample = np.ascontiguousarray(points[: -(-len(points) // step)] if shuffled else points[::step])
     occupied, shared = _core.occupied_voxels(sample, smallest, parameters.levels)
     members = len(sample) - (occupied - shared)
     enough = members >= parameters.least_shared * len(sample)
