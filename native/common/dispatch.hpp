@@ -7,7 +7,8 @@
 #error "graphreg needs GCC or Clang"
 #endif
 
-#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
+// Not for ThreadSanitizer: the choice is made while the library is loaded, before its functions can be called.
+#if defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define GRAPHREG_DISPATCHED __attribute__((target_clones("avx2", "default")))
 #else
 #define GRAPHREG_DISPATCHED
