@@ -20,8 +20,9 @@ from fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parent
 CHILD = ("-m", "fuzz.child")
-# Seconds that an input may take.
+# Seconds that an input may take, and the child until its first one.
 PATIENCE = 30.0
+START_PATIENCE = 300.0
 
 
 def fuzz(
@@ -70,8 +71,8 @@ def _reports(
     target: str, seed: int, first: int, last: int, end: float, memory: int, corpus: Path, work: Path
 ) -> Iterator[dict[str, Any]]:
     """The reports of one child, and the one that it could not write where it died or hung."""
-    for path in work.glob("input*"):
-        path.unlink()
+    for path in (*work.glob("input*"), work / "log.txt"):
+        path.unlink(missing_ok=True)
     command = [sys.executable, *CHILD, target, *map(str, (seed, first, memory, corpus, work))]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT.parent, text=True)
     assert child.stdout is not None
@@ -79,7 +80,7 @@ def _reports(
     with selectors.DefaultSelector() as selector, child:
         selector.register(child.stdout, selectors.EVENT_READ)
         while number < last and time.monotonic() < end:
-            ready = selector.select(PATIENCE)
+            ready = selector.select(START_PATIENCE if not (work / "log.txt").exists() else PATIENCE)
             line = child.stdout.readline() if ready else ""
             if not line:
                 # The newest one: a library may leave others.

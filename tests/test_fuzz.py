@@ -9,6 +9,7 @@ from random import Random
 
 import fuzz.__main__ as command
 import pytest
+from fuzz import kills, memory
 from fuzz.child import run_input, write_input
 from fuzz.mutations import mutate
 from fuzz.targets import TARGETS
@@ -76,3 +77,21 @@ def test_a_target_that_breaks_is_a_finding(tmp_path: Path, monkeypatch: pytest.M
     assert text.startswith(message)
     assert f"Reproduce: python -m fuzz jobs --file {folder}" in text
     assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_memory_that_is_lost_grows_in_the_second_half() -> None:
+    readings = memory.resident_memory(80, seed=0)
+    assert len(readings) == memory.READINGS
+    assert all(size > 10**7 for _, size in readings)
+    begun = [(number, 10**8 + 10**5 * min(number, 500)) for number in range(0, 1000, 25)]
+    lost = [(number, size + 5000 * number) for number, size in begun]
+    assert abs(memory.growth(begun)) < memory.MOST_GROWTH < memory.growth(lost)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_batch_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    monkeypatch.setattr(kills, "SCANS", 3)
+    kills.kill_batches(2, 0, "", list, tmp_path)
