@@ -71,7 +71,7 @@ def _write_clouds(folder: Path) -> None:
         "text.stl": f"solid a\n{loop}endsolid a\n".encode(),
         "binary.stl": bytes(80) + struct.pack("<I", 4) + triangles,
         "faces.off": f"COFF\n12 1 0\n{rows}3 0 1 2\n".encode(),
-        "colours.obj": b"# a\nv 1 2 3 0 0 0\nv 1 2 4 0 0 1\nf 1 2\n",
+        "colours.obj": b"# a\nv 1 2 3 0 0 0\nv 1 2 4 0 0 1\nv 1 3 4 0 1 0\nf 1 2 3\n",
         "named.xyz": f"# x y z\n{rows}".encode(),
     }.items():
         (folder / name).write_bytes(content)
