@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from graphreg import FileError
 from graphreg.clouds import Cloud
-from graphreg.files import read_scan, write
+from graphreg.files import read_cloud, read_scan, write
 from graphreg.meshes.triangle_mesh import Mesh
 
 POINTS = np.array([[1.25, -2.5, 3.75], [40.125, 5.0625, -6.5], [0.1, 1e-3, 123456.789], [7, 8, 9]])
@@ -216,7 +216,7 @@ def test_files_changed_anywhere_are_read_or_refused(folder: Path, name: str, dat
     path = folder / SAMPLES[name][0]
     path.write_bytes(data.draw(damaged(SAMPLES[name][1])))
     try:
-        cloud = read_scan(path)
+        cloud = read_cloud(path)
     except FileError:
         return
     assert len(cloud) > 0
@@ -355,7 +355,7 @@ for path in sys.argv[1:]:
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
     try:
-        read_scan(path)
+        read_cloud(path)
     except FileError:
         continue
     sys.exit(f"{path} was read")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from graphreg import FileError
 from graphreg.files import read_cloud
@@ -37,6 +40,19 @@ POINTS = [[1, 2, 3], [4, 5, 6]]
         ("id,x,y,z,label,t\n7,1,2,3,a wall,.5\n8,4,5,6,floor,1e1\n", {"id": [7, 8], "t": [0.5, 10]}),
         ("x,y,z,n,\n1,2,3,,\n4,5,6,9,\n", {"n": [np.nan, 9]}),
         ("1 2 3 wall\n4 5 6 floor\n", {}),
+        ("P1 1 2 3\nP2 4 5 6\n", {}),
+        ("P1;1,0;2,0;3,0;9\nP2;4;5;6;8,5\n", {"column_4": [9, 8.5]}),
+        ("1,0 2,0 3,0\n4,0 5,0 6,0\n", {}),
+        ("1,0\t2,0\t3,0\n4,0\t5,0\t6,0\n", {}),
+        ("1;2;3\n4,0;5,0;6,0\n", {}),
+        ("Easting,Northing,Height\n1,2,3\n4,5,6\n", {}),
+        ("Nr;Rechtswert;Hochwert;Höhe\n7;1,0;2,0;3,0\n8;4,0;5,0;6,0\n", {"Nr": [7, 8]}),
+        ("Northing [m]\tEasting [m]\tElevation [m]\n2,0\t1,0\t3,0\n5,0\t4,0\t6,0\n", {}),
+        ("X[m];Y[m];Z[m]\n1;2;3\n4;5;6\n", {}),
+        ("x_coord,y_coord,z_coord\n1,2,3\n4,5,6\n", {}),
+        ("E N H\n1 2 3\n4 5 6\n", {}),
+        ("# Rechtswert Hochwert Hoehe\n1 2 3\n4 5 6\n", {}),
+        ("height,x,y,z\n9,1,2,3\n8,4,5,6\n", {"height": [9, 8]}),
         ("x,y,z,a,a\n1,2,3,4,5\n4,5,6,7,8\n", {"a": [4, 7], "column_4": [5, 8]}),
     ],
 )
@@ -99,7 +115,14 @@ def test_points_that_are_not_finite_are_dropped_and_counted(tmp_path: Path) -> N
         ("a,b,c\n1,2,3\n", "no x coordinate, only a, b, c"),
         ("x,y,z\n1,2,3,4\n", "names 3 columns, but its first row is '1,2,3,4'"),
         ("x,y,z\n1,2,wall\n", "no z coordinate"),
-        ("1,5;2,5;3,5\n4,5;5,5;6,5\n", "no x coordinate"),
+        (
+            "a;b;c\n1,5;2;3\n",
+            "line 2, '1,5;2;3', was read as 3 columns separated by semicolons, with decimal commas; choose",
+        ),
+        ("East;North\n1,5;2\n", "no x coordinate, only East, North; line 2"),
+        ("1.234,5;2;3\n4;5;6\n", "no z coordinate, only x, y"),
+        ("1,5;2,25\n4,5;5,5", "in the middle of a line|no z"),
+        ("1,5;2,5;3,25\n4,5;5,5;6,2", "in the middle of a line"),
         ("\0\0\0\0", "has no points"),
         ("{\\rtf1}\n", "has no points"),
     ],
@@ -163,3 +186,50 @@ def test_rows_that_span_two_chunks_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.xyz"
     path.write_text("".join("{!r} {!r} {!r}\n".format(*row) for row in points.tolist()))
     np.testing.assert_array_equal(read_cloud(path).points, points)
+
+
+def test_headers_in_latin_1_are_understood(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("Höhe;Hochwert;Rechtswert\n3,0;2,0;1,0\n6,0;5,0;4,0\n".encode("latin-1"))
+    assert read_cloud(path).points.tolist() == POINTS
+
+
+NUMBERS = st.decimals(-(10**7), 10**7, allow_nan=False, places=3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=2, max_size=20),
+    delimiter=st.sampled_from([";", "\t", " ", " ; "]),
+    header=st.sampled_from(["", "Easting{0}Northing{0}Height\n", "X[m]{0}Y[m]{0}Z[m]\n", "# x{0}y{0}z\n"]),
+    comma=st.booleans(),
+)
+def test_numbers_are_the_same_with_decimal_commas(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Decimal, ...]], delimiter: str, header: str, comma: bool
+) -> None:
+    path = tmp_path_factory.mktemp("commas") / "a.txt"
+    text = "".join(delimiter.join(map(str, row)) + "\n" for row in rows)
+    path.write_text(header.format(delimiter) + (text.replace(".", ",") if comma else text))
+    np.testing.assert_array_equal(read_cloud(path).points, np.array(rows, float))
+
+
+def test_a_column_that_counts_the_rows_is_no_coordinate(tmp_path: Path) -> None:
+    path = tmp_path / "a.xyz"
+    path.write_text("".join(f"{i} {i / 2} 2.5 3\n" for i in range(1, 21)))
+    cloud = read_cloud(path)
+    assert cloud.points[0].tolist() == [0.5, 2.5, 3]
+    assert cloud.attributes["index"].tolist() == list(range(1, 21))
+    for rows in (range(1, 6), range(0, 40, 2), [1, *range(1, 20)]):  # too few, steps of two, one twice
+        path.write_text("".join(f"{i} {i / 2} 2.5 3\n" for i in rows))
+        assert read_cloud(path).points[:, 0].tolist() == list(rows)
+
+
+def test_columns_are_chosen_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,y,z,a,b\n1,2,3,4,5\n6,7,8,9,10\n")
+    cloud = read_cloud(f"{path}#5,1,4")
+    assert cloud.points.tolist() == [[5, 1, 4], [10, 6, 9]]
+    assert list(cloud.attributes) == ["column_1", "column_2"]
+    for columns in ("1,2,6", "1,1,2", "0,1,2"):
+        with pytest.raises(FileError, match=f"columns {columns} are not three columns of numbers; line 2, '1,2,3,4,5'"):
+            read_cloud(f"{path}#{columns}")

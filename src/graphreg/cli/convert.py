@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.options import Quiet, Verbose
+from graphreg.cli.options import Columns, Quiet, Verbose
 
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to read.")],
     result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its suffix selects the format.")],
+    columns: Columns = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -30,10 +31,12 @@ def convert(
     Examples:
       graphreg convert scan.e57 scan.laz
       graphreg convert scan.laz scan.csv --json
+      graphreg convert survey.txt survey.laz --columns 2,3,4
     """
     import json
 
     from graphreg.cli.console import output
+    from graphreg.cli.inputs import with_columns
     from graphreg.cli.outputs import check_outputs, dropped_rows, write_cloud
     from graphreg.cli.progress import byte_progress
     from graphreg.files import read_scan
@@ -41,6 +44,7 @@ def convert(
     from graphreg.meshes.triangle_mesh import Mesh
 
     check_outputs(cloud=result, source=source)
+    (source,) = with_columns(columns, source)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
     lost = write_cloud(result, scan)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.options import Quiet, Threads, Verbose
+from graphreg.cli.options import Columns, Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
     from graphreg.files.e57 import E57Scan
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def info(
     source: Annotated[Path, typer.Argument(metavar="SCAN", help="The scan.")],
     png: Annotated[Path | None, typer.Option(help="Write a picture of the scan here (.png).")] = None,
+    columns: Columns = None,
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     quiet: Quiet = False,
@@ -41,6 +42,7 @@ def info(
     from dataclasses import asdict
 
     from graphreg.cli.console import output
+    from graphreg.cli.inputs import with_columns
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import byte_progress, spinner
     from graphreg.files import formats, list_scans, read_cloud, split_scan
@@ -50,6 +52,7 @@ def info(
     from graphreg.reports.previews import preview
 
     check_outputs(picture=png)
+    (source,) = with_columns(columns, source)
     with byte_progress(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
     with spinner("inspecting"):

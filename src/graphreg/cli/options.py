@@ -21,3 +21,10 @@ Voxel = Annotated[
     float | None,
     typer.Option(help="Voxel size, in the unit of the scans; default derived from their spacing and size."),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X,Y,Z",
+        help="Numbers of the columns of x, y and z in text files, from 1; default by their names, or the first three.",
+    ),
+]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.options import Quiet, Seed, Threads, Verbose, Voxel
+from graphreg.cli.options import Columns, Quiet, Seed, Threads, Verbose, Voxel
 
 if TYPE_CHECKING:
     from graphreg.result import Result
@@ -61,6 +61,7 @@ def register(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the method; may be repeated."),
     ] = None,
+    columns: Columns = None,
     seed: Seed = 0,
     threads: Threads = None,
     save_aligned: Annotated[
@@ -90,11 +91,13 @@ def register(
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
       graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet
       graphreg register site.e57#1 site.e57#2 --init identity
+      graphreg register survey.csv scan.laz --columns 2,3,4
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
     """
     import numpy as np
 
     from graphreg.cli.console import detail
+    from graphreg.cli.inputs import with_columns
     from graphreg.cli.outputs import check_outputs, write_transformed
     from graphreg.cli.progress import byte_progress, iteration_progress, spinner
     from graphreg.clouds import as_cloud
@@ -107,6 +110,7 @@ def register(
     from graphreg.reports.registration_page import report as write_report
 
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
+    source, target = with_columns(columns, source, target)
     settings = dict(map(_setting, chosen or []))
     options = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
     settings |= {name: value for name, value in options.items() if value is not None}

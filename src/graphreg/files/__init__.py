@@ -81,7 +81,10 @@ _FORMATS: dict[str, tuple[Format, str, str]] = {
     ".off": (Format("OFF", faces=True), "off.read", "off.write"),
     ".bin": (Format("KITTI velodyne frame, single precision"), "kitti_bin.read", "kitti_bin.write"),
 }
-_SCAN_OF_FILE = re.compile(r"(.*\.e57)#(.+)", re.IGNORECASE | re.DOTALL)
+# A scan of an E57 file, and the columns of the coordinates in a text file.
+_PART_OF_FILE = re.compile(
+    r"(.*\.e57(?=#)|.*\.(?:xyz|txt|asc|csv|pts)(?=#[0-9]{1,5},[0-9]{1,5},[0-9]{1,5}$))#(.+)", re.IGNORECASE | re.DOTALL
+)
 # extra -> the library that it installs, and the formats that it is for
 _LIBRARIES = {"las": ("laspy", "LAS and LAZ"), "e57": ("pye57", "E57")}
 
@@ -113,7 +116,8 @@ def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> F
     ----------
     path : str or path-like
         The suffix selects the format, see `formats`. One scan of an E57 file is site.e57#2, by its number from 1, or
-        site.e57#hall, by its name, see `list_scans`.
+        site.e57#hall, by its name, see `list_scans`. The coordinates of a text file are in the columns 2, 3 and 4 of
+        points.csv#2,3,4; without these they are found by their names, or are the first three.
     progress : callable, optional
         Called as progress(done_bytes, total_bytes) every few megabytes; what it raises is passed on.
 
@@ -241,7 +245,10 @@ def read_scan(path: str | os.PathLike[str], *, progress: Progress | None = None)
 
 
 def split_scan(path: Path) -> tuple[Path, str | None]:
-    """Split the name of a scan in an E57 file, site.e57#2 or site.e57#hall, into the file and the scan.
+    """Split the name of a part of a file into the file and the part.
+
+    The part is a scan of an E57 file, site.e57#2 or site.e57#hall, or the columns of the coordinates in a text file,
+    points.csv#2,3,4.
 
     Parameters
     ----------
@@ -258,7 +265,7 @@ def split_scan(path: Path) -> tuple[Path, str | None]:
     >>> split_scan(Path("site.e57#2"))[1], split_scan(Path("site.e57"))[1]
     ('2', None)
     """
-    found = _SCAN_OF_FILE.fullmatch(str(path))
+    found = _PART_OF_FILE.fullmatch(str(path))
     return (Path(found[1]), found[2]) if found and not path.exists() else (path, None)
 
 

@@ -47,6 +47,8 @@ class InputFile:
     path : Path
     size : int
         Bytes of the file.
+    decimal_comma : bool
+        Whether numbers of `read_table` have a decimal comma; a point is accepted as well.
     """
 
     def __init__(self, path: Path, progress: Progress | None = None) -> None:
@@ -61,6 +63,8 @@ class InputFile:
         self._lines_read = 0
         # The last line of the file has no line break; the buffer has one nevertheless.
         self._unterminated = False
+        # Numbers in tables have a decimal comma.
+        self.decimal_comma = False
 
     def __enter__(self) -> InputFile:
         return self
@@ -246,7 +250,7 @@ class InputFile:
         while True:
             begin = self._position
             table, self._position = _core.parse_table(
-                self._buffer,
+                self._with_points(self._buffer),
                 begin,
                 rows - found if rows >= 0 else -1,
                 kinds,
@@ -310,6 +314,14 @@ class InputFile:
         empty = np.empty(0, np.int64)
         return np.concatenate([empty, *corners]), np.concatenate([empty, *sizes])
 
+    def _with_points(self, data: bytes) -> bytes:
+        return data.replace(b",", b".") if self.decimal_comma else data
+
+    @property
+    def line_number(self) -> int:
+        """The number of the next line, from 1."""
+        return self._lines_read + 1
+
     def expect_no_more_lines(self) -> None:
         """Refuse anything but whitespace in the rest of the file."""
         while True:
@@ -340,7 +352,7 @@ class InputFile:
             return [word.strip() for word in found[column:]] if not line.lstrip().startswith((b"#", b"//")) else []
 
         start = max(start, self.size - CHUNK_BYTES, 0)
-        *lines, last = self.read_at(start, self.size - start).split(b"\n")
+        *lines, last = self._with_points(self.read_at(start, self.size - start)).split(b"\n")
         end = words(last)
         if len(end) != 1 or not last.endswith(end[0]):  # something follows it, if only a blank, so it is complete
             return
