@@ -50,6 +50,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, points in names.items():
         for suffix in (".ply", ".pcd", ".las", ".laz", ".e57"):
             graphreg.write(path / f"{name}{suffix}", points)
+    for name in ("epoch1", "epoch2"):
+        graphreg.write(path / f"{name}.laz", target)
+    # A mesh of triangles between neighbouring points.
+    nearest = graphreg.neighbour_graph(target, 2).neighbours
+    graphreg.write(path / "part.stl", graphreg.Mesh(target, np.c_[np.arange(len(target)), nearest]))
     (path / "frames").mkdir()
     for number, points in enumerate((target, source)):
         graphreg.write(path / "frames" / f"{number}.ply", points)
@@ -103,7 +108,14 @@ def write_threedmatch(root: Path, source: np.ndarray, target: np.ndarray) -> Non
 def names() -> dict[str, Any]:
     """The variables that snippets use without defining them."""
     source, target = scans()
-    clouds = {"source": source, "target": target, "level": source, "ground": target, "T0": T_target_source()}
+    clouds = {
+        "source": source,
+        "target": target,
+        "scan": target,
+        "level": source,
+        "ground": target,
+        "T0": T_target_source(),
+    }
     return clouds | {"graphreg": graphreg, "np": np, "watch": lambda step: None}
 
 

@@ -68,3 +68,17 @@ def soup(seed: int, faces: int = 60) -> Mesh:
     vertices = rng.normal(size=(faces, 3)) * rng.choice([1, 0.01], size=(faces, 1))
     chosen: NDArray[np.int64] = np.array([rng.choice(faces, 3, replace=False) for _ in range(faces)])
     return Mesh(vertices, chosen)
+
+
+def parts() -> dict[str, Mesh]:
+    """Parts without a symmetry: prismatic, turned with a key, with a fillet, of thin sheet; and a cube."""
+    arc = [[18 - 8 * np.sin(t), 18 - 8 * np.cos(t)] for t in np.linspace(0, np.pi / 2, 9)]
+    profile = [[0, 0], [40, 0], [40, 10], *arc, [10, 30], [0, 30]]
+    rod = turned([[0, 0], [10, 0], [10, 15], [6, 18], [6, 40], [8, 42], [0, 42]])
+    return {
+        "prismatic": together(box((40, 24, 8)), box((10, 16, 14), (4, 3, 8)), box((6, 6, 20), (30, 14, 8))),
+        "turned": together(rod, box((14, 3, 4), (0, -1.5, 5))),
+        "fillet": together(extruded(profile, 20), box((8, 5, 6), (25, 2, 20))),
+        "sheet": together(box((60, 40, 1)), box((1, 40, 15)), box((60, 1, 6), (0, 39, 1))),
+        "cube": box((20, 20, 20)),
+    }

@@ -18,6 +18,7 @@ from graphreg.cli.apply import apply
 from graphreg.cli.batch import batch
 from graphreg.cli.bench import bench
 from graphreg.cli.clean import clean
+from graphreg.cli.compare import compare
 from graphreg.cli.console import plain
 from graphreg.cli.convert import convert
 from graphreg.cli.data import data
@@ -61,6 +62,7 @@ app = typer.Typer(
 )
 app.command()(register)
 app.command()(locate)
+app.command()(compare)
 app.command()(sequence)
 app.command()(multiway)
 app.command()(view)
