@@ -180,3 +180,12 @@ def test_degenerate_clouds(points: Floats) -> None:
 def test_what_has_no_points_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="^cloud: "):
         inspect(value)
+
+
+@pytest.mark.parametrize(("extent", "kind"), [(1.5, "object"), (8, "room"), (40, "terrestrial"), (800, "terrestrial")])
+def test_coordinates_of_a_map_are_in_metres(extent: float, kind: str) -> None:
+    points = random_cloud("surface", 500, 0)
+    points = points / np.ptp(points, axis=0).max() * extent
+    guess = inspect(points + np.array([455_000, 5_421_000, 120])).guess
+    assert (guess.kind, guess.unit) == (kind, "metres")
+    assert guess.reason.endswith("as in the coordinates of a map")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,11 @@ class InspectionParameters:
     """Shortest over longest edge of the bounding box, below which a scan may be of a LiDAR on a vehicle."""
     terrestrial_flatness: float = 0.4
     """The same for a terrestrial scan; most objects are less flat."""
+    map_distance: float = 1e5
+    """Horizontal distance from the origin beyond which coordinates are those of a map, in metres: eastings and
+    northings have six digits or more."""
+    map_extents: float = 20.0
+    """The same in extents of the cloud: no scanner is that far away from what it scans."""
 
 
 PARAMETERS = InspectionParameters()
@@ -164,6 +170,11 @@ def _guess(points: Floats, correlation: float, parameters: InspectionParameters 
     ):
         reason = f"{size}, flat, surrounds the origin, sparser with the distance from it"
         return Guess("vehicle lidar", "metres", reason)
+    distance = float(np.hypot(*(points[:, axis].mean() for axis in (0, 1))))
+    if distance > max(parameters.map_distance, parameters.map_extents * longest):
+        kinds = (("object", parameters.max_object), ("room", parameters.max_room), ("terrestrial", math.inf))
+        kind = next(kind for kind, most in kinds if longest <= most)
+        return Guess(kind, "metres", f"{size}, {distance:.3g} from the origin, as in the coordinates of a map")
     if longest <= parameters.max_object:
         return Guess("object", "metres", f"{size}, small for a room or a site in any common unit")
     if longest <= parameters.max_room:

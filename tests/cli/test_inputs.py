@@ -1,12 +1,15 @@
-"""The option --columns of commands that read text files."""
+"""Columns of text files, units, and voxels that are too large."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.support.commands import CommandLine
 
 import graphreg
+from graphreg.cli.inputs import unit_hint
 from graphreg.clouds import Floats
 
 
@@ -34,3 +37,50 @@ def test_wrong_columns_are_refused(run: CommandLine, path: str, columns: str, me
     done = run("info", path, "--columns", columns)
     assert done.status == 2
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("factor", "units"),
+    [(1000.0, "mm,m"), (0.001, "m,mm"), (25.4, "mm,in"), (12.0, "in,ft"), (3.28, "ft,m"), (0.3048, "m,ft")],
+)
+def test_sizes_that_differ_as_units_do_are_pointed_out(
+    run: CommandLine, hare: Floats, factor: float, units: str
+) -> None:
+    graphreg.write("source.ply", hare * factor)
+    done = run("register", "source.ply", "target.ply")
+    assert done.status == 1
+    assert f"other unit? To try: graphreg convert IN OUT --unit {units}\n" in done.err
+    assert run("convert", "source.ply", "converted.ply", "--unit", units).status == 0
+    np.testing.assert_allclose(graphreg.read("converted.ply"), hare, rtol=2e-3)
+
+
+def test_equal_sizes_are_not_pointed_out(hare: Floats) -> None:
+    assert unit_hint(hare, hare) is None
+    assert unit_hint(hare[:1], hare) is None
+    assert unit_hint(hare, hare[:1]) is None
+
+
+def test_las_files_and_meshes_in_another_unit(run: CommandLine, hare: Floats) -> None:
+    pytest.importorskip("laspy")
+    graphreg.write("a.las", hare.round(3))
+    assert run("convert", "a.las", "b.las", "--unit", "m,mm").status == 0
+    before, after = graphreg.read_cloud("a.las"), graphreg.read_cloud("b.las")
+    np.testing.assert_allclose(after.points, 1000 * before.points, rtol=0, atol=1e-9)
+    assert after.header.scale == tuple(1000 * scale for scale in before.header.scale)
+    Path("a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    assert run("convert", "a.obj", "b.obj", "--unit", "m,cm").status == 0
+    assert graphreg.read_mesh("b.obj").vertices.max() == 100
+
+
+@pytest.mark.parametrize("unit", ["mm", "mm,parsec", "mm,m,m"])
+def test_unknown_units_are_refused(run: CommandLine, unit: str) -> None:
+    done = run("convert", "source.ply", "a.ply", "--unit", unit)
+    assert done.status == 2
+    assert done.err.startswith("graphreg: --unit: expected two of m cm mm")
+
+
+@pytest.mark.parametrize("command", ["register", "multiway"])
+def test_a_voxel_larger_than_a_scan_is_refused(run: CommandLine, command: str) -> None:
+    done = run(command, "source.ply", "target.ply", "--voxel", "100")
+    assert done.status == 2
+    assert "--voxel: 100 is larger than source.ply, whose longest side is " in done.err

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from graphreg.cli.options import Columns, Quiet, Verbose
+from graphreg.cli.options import Columns, Quiet, Unit, Verbose
 
 
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to read.")],
     result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its suffix selects the format.")],
     columns: Columns = None,
+    unit: Unit = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -32,11 +33,12 @@ def convert(
       graphreg convert scan.e57 scan.laz
       graphreg convert scan.laz scan.csv --json
       graphreg convert survey.txt survey.laz --columns 2,3,4
+      graphreg convert part.stl part_m.stl --unit mm,m
     """
     import json
 
     from graphreg.cli.console import output
-    from graphreg.cli.inputs import with_columns
+    from graphreg.cli.inputs import in_unit, unit_factor, with_columns
     from graphreg.cli.outputs import check_outputs, dropped_rows, write_cloud
     from graphreg.cli.progress import byte_progress
     from graphreg.files import read_scan
@@ -45,8 +47,10 @@ def convert(
 
     check_outputs(cloud=result, source=source)
     (source,) = with_columns(columns, source)
+    factor = None if unit is None else unit_factor(unit)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
+    scan = scan if factor is None else in_unit(scan, factor)
     lost = write_cloud(result, scan)
     cloud = vertex_cloud(scan) if isinstance(scan, Mesh) else scan
     kept = [name for name in cloud.attributes if name not in lost]

@@ -1,11 +1,22 @@
-"""Input files of commands: the columns of text files."""
+"""Input files of commands: columns of text files, units, and sizes that do not fit."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphreg.clouds import Cloud, Floats
+    from graphreg.meshes.triangle_mesh import Mesh
 
 TEXT_SUFFIXES = (".xyz", ".txt", ".asc", ".csv", ".pts")
+# Units of length, in metres.
+METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001, "um": 1e-6, "km": 1000.0, "in": 0.0254, "ft": 0.3048, "us-ft": 1200 / 3937}
+# Units that scans of one object may have, source and target, and by which factor their sizes may be off. All chosen.
+CONFUSED_UNITS = [("mm", "m"), ("cm", "m"), ("mm", "in"), ("in", "ft"), ("ft", "m")]
+CONFUSED_UNITS += [(b, a) for a, b in CONFUSED_UNITS]
+UNIT_TOLERANCE = 1.2
 
 
 def with_columns(columns: str | None, *paths: Path) -> tuple[Path, ...]:
@@ -21,3 +32,70 @@ def with_columns(columns: str | None, *paths: Path) -> tuple[Path, ...]:
     return tuple(
         path.with_name(f"{path.name}#{columns}") if path.suffix.lower() in TEXT_SUFFIXES else path for path in paths
     )
+
+
+def unit_factor(units: str) -> float:
+    """The factor of --unit FROM,TO."""
+    from graphreg.errors import InputError
+
+    names = units.lower().split(",")
+    if len(names) != 2 or not set(names) <= set(METRES):
+        raise InputError(f"--unit: expected two of {' '.join(METRES)}, such as mm,m, got {units!r}")
+    return METRES[names[0]] / METRES[names[1]]
+
+
+def in_unit(scan: Cloud | Mesh, factor: float) -> Cloud | Mesh:
+    """A scan in another unit. A coordinate reference system is in one unit alone, so it is left out."""
+    from dataclasses import replace
+
+    from graphreg.files.las_header import LasHeader
+    from graphreg.meshes.triangle_mesh import Mesh
+
+    if isinstance(scan, Mesh):
+        return replace(scan, vertices=scan.vertices * factor)
+    header = scan.header
+    if isinstance(header, LasHeader):
+        (a, b, c), (x, y, z) = header.scale, header.offset
+        header = replace(
+            header.with_crs_of(None),
+            scale=(a * factor, b * factor, c * factor),
+            offset=(x * factor, y * factor, z * factor),
+            left_out=(*header.left_out, *([] if header.crs is None else [f"coordinate reference system {header.crs}"])),
+        )
+    return replace(scan, points=scan.points * factor, header=header)
+
+
+def unit_hint(source: Floats, target: Floats) -> str | None:
+    """A question where the sizes of two clouds differ as two units do, else None."""
+    import math
+
+    ratio = _size(source) / (_size(target) or math.inf)
+    for units, (first, second) in {f"{a},{b}": (METRES[a], METRES[b]) for a, b in CONFUSED_UNITS}.items():
+        factor = second / first
+        if ratio > 0 and abs(math.log(ratio / factor)) < math.log(UNIT_TOLERANCE):
+            larger = f"{factor:.4g} times as large as" if factor > 1 else f"{1 / factor:.4g} times smaller than"
+            return (
+                f"the source is about {larger} the target: other unit? To try: graphreg convert IN OUT --unit {units}"
+            )
+    return None
+
+
+def check_voxel(voxel: float | None, clouds: dict[str, Cloud]) -> None:
+    """Refuse a voxel that is larger than a scan."""
+    from graphreg.clouds import extent
+    from graphreg.errors import InputError
+
+    for name, cloud in clouds.items() if voxel is not None else ():
+        if voxel is not None and voxel > (size := extent(cloud.points)) > 0:
+            raise InputError(f"--voxel: {voxel:g} is larger than {name}, whose longest side is {size:.4g}")
+
+
+def _size(points: Floats) -> float:
+    """The longest side of the box of nearly all points."""
+    import numpy as np
+
+    from graphreg.clouds import sample_rows
+
+    sample = points[sample_rows(len(points), 20_000)]
+    low, high = np.quantile(sample, (0.02, 0.98), axis=0)
+    return float((high - low).max())

@@ -57,6 +57,7 @@ def multiway(
       graphreg multiway graph.g2o -o poses.g2o
     """
     from graphreg.cli.console import detail, output
+    from graphreg.cli.inputs import check_voxel
     from graphreg.cli.outputs import check_folder, check_outputs, expect_suffix
     from graphreg.cli.progress import byte_progress, count_progress, spinner
     from graphreg.errors import InputError
@@ -83,6 +84,7 @@ def multiway(
     for path in scans:
         with byte_progress(f"reading {path.name}") as show:
             clouds.append(read_cloud(path, progress=show))
+    check_voxel(voxel, dict(zip(names, clouds, strict=True)))
     with count_progress("registering pairs") as count:
         result = register_scans(clouds, names=names, voxel=voxel, seed=seed, threads=threads, progress=count)
     registered = [scan for scan in range(len(names)) if any(scan in group for group in result.groups[:1])]

@@ -28,3 +28,10 @@ Columns = Annotated[
         help="Numbers of the columns of x, y and z in text files, from 1; default by their names, or the first three.",
     ),
 ]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FROM,TO",
+        help="Unit of the coordinates and unit to convert them to: m, cm, mm, um, km, in, ft or us-ft.",
+    ),
+]

@@ -96,8 +96,8 @@ def register(
     """
     import numpy as np
 
-    from graphreg.cli.console import detail
-    from graphreg.cli.inputs import with_columns
+    from graphreg.cli.console import detail, note
+    from graphreg.cli.inputs import check_voxel, unit_hint, with_columns
     from graphreg.cli.outputs import check_outputs, write_transformed
     from graphreg.cli.progress import byte_progress, iteration_progress, spinner
     from graphreg.clouds import as_cloud
@@ -120,6 +120,7 @@ def register(
     moving = as_cloud(scan)
     with byte_progress(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
+    check_voxel(voxel, {source.name: moving, target.name: fixed})
     with iteration_progress("registering") as show_iteration:
 
         def callback(iteration: Iteration) -> None:
@@ -156,6 +157,8 @@ def register(
         typer.echo(result.to_json())
     else:
         _print(result)
+    if not result.success and (hint := unit_hint(moving.points, fixed.points)) is not None:
+        note(hint)
     raise typer.Exit(0 if result.success else 1)
 
 
