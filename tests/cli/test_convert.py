@@ -14,7 +14,7 @@ import graphreg
 from graphreg.clouds import Floats, as_cloud
 
 
-@pytest.mark.parametrize("suffix", [".ply", ".pcd", ".npz", ".csv", ".las", ".laz"])
+@pytest.mark.parametrize("suffix", [".ply", ".pcd", ".npz", ".csv", ".las", ".laz", ".e57"])
 def test_attributes_are_kept(run: CommandLine, hare: Floats, suffix: str) -> None:
     intensity = np.arange(len(hare), dtype=np.uint16)
     graphreg.write("in.ply", as_cloud(hare, attributes={"intensity": intensity}))
@@ -26,7 +26,7 @@ def test_attributes_are_kept(run: CommandLine, hare: Floats, suffix: str) -> Non
     assert np.array_equal(back.attributes["intensity"], intensity)
 
 
-@pytest.mark.parametrize("suffix", [".xyz", ".npy", ".obj", ".off", ".e57", ".bin"])
+@pytest.mark.parametrize("suffix", [".xyz", ".npy", ".obj", ".off", ".bin"])
 def test_lost_attributes_are_listed(run: CommandLine, hare: Floats, suffix: str) -> None:
     dirty = np.vstack([hare, [[np.inf, 0, 0]]])
     np.savez("in.npz", points=dirty, intensity=np.arange(len(dirty)), name=np.full(len(dirty), "a"))

@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from graphreg import FileError, MissingExtraError
+from graphreg.clouds import as_cloud
 from graphreg.files import list_scans, read_cloud, split_scan, write
 
 pye57: Any = pytest.importorskip("pye57")
@@ -171,3 +175,44 @@ def test_a_file_may_be_called_like_a_scan(site: Path) -> None:
     site.rename(other)
     assert split_scan(other) == (other, None)
     assert len(read_cloud(other)) == 140
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data(), count=st.integers(1, 30))
+def test_attributes_with_a_field_are_kept(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, count: int
+) -> None:
+    numbers = st.sampled_from(["f4", "f8", "u2"]).flatmap(lambda dtype: hnp.arrays(np.dtype(dtype), count))
+    integers = st.sampled_from(["u1", "u2", "i4", "u4"]).flatmap(lambda dtype: hnp.arrays(np.dtype(dtype), count))
+    attributes = data.draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "intensity": numbers,
+                "gps_time": numbers,
+                "red": integers,
+                "rowIndex": integers,
+                "returnCount": integers,
+            },
+        )
+    )
+    path = tmp_path_factory.mktemp("fields") / "a.e57"
+    lost = write(path, as_cloud(np.ones((count, 3)), attributes=attributes | {"score": np.zeros(count)}))
+    assert lost == ("score",)
+    again = read_cloud(path).attributes
+    names = {"gps_time": "timeStamp", "red": "colorRed"}
+    assert set(again) == {names.get(name, name) for name in attributes}
+    for name, values in attributes.items():
+        np.testing.assert_array_equal(again[names.get(name, name)], values)
+
+
+def test_integers_that_are_too_large_for_their_field_are_left_out(tmp_path: Path) -> None:
+    attributes = {
+        "intensity": np.array([2**53 + 1, 0]),
+        "rowIndex": np.array([-(2**63), 0]),
+        "columnIndex": np.array([2**64 - 1, 0], np.uint64),
+        "red": np.array([[1, 2], [3, 4]]),
+        "green": np.array([0.5, 1.0]),
+    }
+    lost = write(tmp_path / "a.e57", as_cloud(np.ones((2, 3)), attributes=attributes))
+    assert lost == tuple(attributes)

@@ -22,9 +22,10 @@ def convert(
     """Convert a scan to another file format.
 
     Colours and other attributes are kept if the format of OUT supports them: .ply, .pcd, .las, .laz, .npz and .csv
-    support most, .bin only reflectance, the others none. From LAS to LAS also version, scale, offset, point format,
-    coordinate reference system and other records are kept. What is lost is listed. Non-finite rows are left out. Meshes
-    keep their faces in .ply, .obj, .off and .stl; to the others, points of their surface are written.
+    support most, .e57 intensity, colours and time, .bin only reflectance, the others none. From LAS to LAS also
+    version, scale, offset, point format, coordinate reference system and other records are kept. What is lost is
+    listed. Non-finite rows are left out. Meshes keep their faces in .ply, .obj, .off and .stl; to the others, points of
+    their surface are written.
 
     Exit status: 0 written, 2 bad input.
 

@@ -298,8 +298,9 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     """Write points or a mesh to a file. On any failure an existing file stays as it was.
 
     The attributes of a Cloud are written to .ply, .pcd, .las, .laz, .npz and .csv as far as the format can represent
-    them, to .bin reflectance alone, and to the others none. Points that are not finite are left out. A mesh is written
-    with its faces to .ply, .obj, .off and .stl (single precision), and to the others as points, as in `read_cloud`.
+    them, to .e57 those that it has a field for (intensity, colours, time), to .bin reflectance alone, and to the others
+    none. Points that are not finite are left out. A mesh is written with its faces to .ply, .obj, .off and .stl (single
+    precision), and to the others as points, as in `read_cloud`.
 
     Parameters
     ----------

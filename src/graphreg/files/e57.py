@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Cloud, Floats
-from graphreg.files.attribute_columns import cloud_from_points
+from graphreg.files.attribute_columns import cloud_from_points, column_name
 from graphreg.files.e57_xml import check_xml
 from graphreg.files.input_file import InputFile, parse_integer, quote
 from graphreg.files.optional_libraries import import_library, reporting_damage
@@ -22,12 +22,18 @@ from graphreg.poses import pose
 
 # Points that are read or written at a time.
 E57_CHUNK_POINTS = 250_000
+# The largest integer that is written.
+E57_MAX_INTEGER = 2**62
 # Scans that an error message lists.
 MAX_SHOWN_SCANS = 10
 # Names of the fields of a point.
 E57_CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
 E57_SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
 E57_INVALID = ("cartesianInvalidState", "sphericalInvalidState")
+# Other fields of a point in the standard, of numbers and of integers, and what they are called in other formats.
+E57_NUMBERS = ("intensity", "timeStamp")
+E57_INTEGERS = ("colorRed", "colorGreen", "colorBlue", "rowIndex", "columnIndex", "returnIndex", "returnCount")
+E57_NAMES = {"red": "colorRed", "green": "colorGreen", "blue": "colorBlue", "gps_time": "timeStamp"}
 
 
 @dataclass(frozen=True)
@@ -229,10 +235,14 @@ def _numbers(scan: Any, part: str, names: str, default: tuple[float, ...]) -> tu
 
 
 def write(output: OutputFile, cloud: Cloud) -> None:
-    """Write one scan without a pose, x y z in double precision."""
+    """Write one scan without a pose, x y z in double precision, and the attributes that the standard has a field for.
+
+    These are intensity, colours, time, row and column, and the number of a return.
+    """
     pye57 = import_library("pye57", "writing E57 files", "e57")
     libe57 = pye57.libe57
     output.file.close()  # the library opens files by name
+    fields = _fields(output, cloud)
     e57: Any = None
     try:
         with pye57.E57(str(output.path), "w") as e57:
@@ -242,17 +252,20 @@ def write(output: OutputFile, cloud: Cloud) -> None:
             prototype = libe57.StructureNode(image)
             for name in E57_CARTESIAN:
                 prototype.set(name, libe57.FloatNode(image, 0.0, libe57.E57_DOUBLE))
+            for name, values in fields.items():
+                prototype.set(name, _node(libe57, image, values))
             points = libe57.CompressedVectorNode(image, prototype, libe57.VectorNode(image, True))
             scan.set("points", points)
             e57.data3d.append(scan)
-            buffers = [np.empty(min(len(cloud), E57_CHUNK_POINTS)) for _ in E57_CARTESIAN]
+            columns = dict(zip(E57_CARTESIAN, cloud.points.T, strict=True)) | fields
+            buffers = {name: np.empty(min(len(cloud), E57_CHUNK_POINTS), rows.dtype) for name, rows in columns.items()}
             sources = libe57.VectorSourceDestBuffer()
-            for name, buffer in zip(E57_CARTESIAN, buffers, strict=True):
+            for name, buffer in buffers.items():
                 sources.append(libe57.SourceDestBuffer(image, name, buffer, len(buffer), True, True))
             writer = points.writer(sources)
             for rows in output.chunks(cloud, E57_CHUNK_POINTS):
-                for i, buffer in enumerate(buffers):
-                    buffer[: rows.stop - rows.start] = cloud.points[rows, i]
+                for name, buffer in buffers.items():
+                    buffer[: rows.stop - rows.start] = columns[name][rows]
                 writer.write(rows.stop - rows.start)
             writer.close()
     except libe57.E57Exception as problem:
@@ -260,3 +273,38 @@ def write(output: OutputFile, cloud: Cloud) -> None:
             del e57.image_file  # or it would write, and fail, once more when it is deleted
         message = str(problem).partition("\n")[0]
         raise OSError(errno.EIO, f"the E57 library could not write it ({message})") from problem
+
+
+def _fields(output: OutputFile, cloud: Cloud) -> dict[str, NDArray[Any]]:
+    """The attributes that have a field, by the name of the field."""
+    fields: dict[str, NDArray[Any]] = {}
+    for name, values in cloud.attributes.items():
+        field = E57_NAMES.get(name, name)
+        if values.ndim != 1 or field in fields:
+            continue
+        if field in E57_NUMBERS and values.dtype.kind in "iuf":
+            single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+            numbers = values.astype(np.float32 if single else np.float64)
+            if not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):  # beyond 2^53
+                continue
+            fields[field] = numbers
+        elif field in E57_INTEGERS and values.dtype.kind in "iu" and _is_small(values):
+            fields[field] = values.astype(np.longlong)
+        else:
+            continue
+        output.written_attributes.add(column_name(name))
+    return fields
+
+
+def _is_small(values: NDArray[Any]) -> bool:
+    return int(values.min()) >= -E57_MAX_INTEGER and int(values.max()) <= E57_MAX_INTEGER
+
+
+def _node(libe57: Any, image: Any, values: NDArray[Any]) -> Any:
+    """The type of a field. The bounds of an integer say what white is, and how many bits it takes."""
+    if values.dtype.kind == "f":
+        single = values.dtype == np.float32
+        return libe57.FloatNode(image, 0.0, libe57.E57_SINGLE if single else libe57.E57_DOUBLE)
+    low, high = int(values.min()), int(values.max())
+    bounds = ((0, 2**8 - 1), (0, 2**16 - 1), (0, 2**32 - 1), (-E57_MAX_INTEGER, E57_MAX_INTEGER))
+    return libe57.IntegerNode(image, 0, *next(pair for pair in bounds if pair[0] <= low and high <= pair[1]))
