@@ -22,8 +22,9 @@ from graphreg.poses import pose
 
 # Points that are read or written at a time.
 E57_CHUNK_POINTS = 250_000
-# The largest integer that is written.
+# The largest integer that is written, and the largest that is written as a float.
 E57_MAX_INTEGER = 2**62
+MAX_EXACT_INTEGER = 2**53
 # Scans that an error message lists.
 MAX_SHOWN_SCANS = 10
 # Names of the fields of a point.
@@ -282,13 +283,10 @@ def _fields(output: OutputFile, cloud: Cloud) -> dict[str, NDArray[Any]]:
         field = E57_NAMES.get(name, name)
         if values.ndim != 1 or field in fields:
             continue
-        if field in E57_NUMBERS and values.dtype.kind in "iuf":
+        if field in E57_NUMBERS and (values.dtype.kind == "f" or _is_integer(values, MAX_EXACT_INTEGER)):
             single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-            numbers = values.astype(np.float32 if single else np.float64)
-            if not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):  # beyond 2^53
-                continue
-            fields[field] = numbers
-        elif field in E57_INTEGERS and values.dtype.kind in "iu" and _is_small(values):
+            fields[field] = values.astype(np.float32 if single else np.float64)
+        elif field in E57_INTEGERS and _is_integer(values, E57_MAX_INTEGER):
             fields[field] = values.astype(np.longlong)
         else:
             continue
@@ -296,8 +294,8 @@ def _fields(output: OutputFile, cloud: Cloud) -> dict[str, NDArray[Any]]:
     return fields
 
 
-def _is_small(values: NDArray[Any]) -> bool:
-    return int(values.min()) >= -E57_MAX_INTEGER and int(values.max()) <= E57_MAX_INTEGER
+def _is_integer(values: NDArray[Any], most: int) -> bool:
+    return values.dtype.kind in "iu" and -most <= int(values.min()) and int(values.max()) <= most
 
 
 def _node(libe57: Any, image: Any, values: NDArray[Any]) -> Any:
