@@ -31,7 +31,8 @@ CLOUDS = ("points", "source", "target", "part", "scene", "cloud", "reference")
 WRONG, PASSED = 0.06, 0.25
 ANYTHING: tuple[Any, ...] = (
     None, True, -1, 0, 1, 3, 2.5, float("nan"), float("inf"), 10**400, 1e-300, 1e300, 1j, "", "x", "\0", b"x", [], {},
-    (1,), [[1]], [[1, 2, 3]], range(3), object(), len, np.float32(1.5), np.array(["a"]), np.zeros((0, 3)), np.eye(4),
+    (1,), [[1]], [[1, 2, 3]], range(3), object(), lambda *_: None, np.float32(1.5), np.array(["a"]),
+    np.zeros((0, 3)), np.eye(4),
 )  # fmt: skip
 
 
