@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.meshes import SQUARES, box, soup
 
-from graphreg import FileError, Mesh, read, read_cloud, read_mesh, write
+from graphreg import FileError, InputError, Mesh, read, read_cloud, read_mesh, write
 from graphreg.files import formats, read_scan
 
 SUFFIXES = [suffix for suffix, entry in formats().items() if entry.faces]
@@ -35,6 +35,12 @@ def test_faces_survive_a_round_trip(tmp_path: Path, suffix: str, seed: int) -> N
     assert np.array_equal(again.vertices[again.faces], corners.astype(np.float32) if suffix == ".stl" else corners)
     if suffix != ".stl":
         assert np.array_equal(again.faces, mesh.faces)
+
+
+def test_a_mesh_far_from_the_origin_is_not_written_in_single_precision(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"so far from the origin that \.stl rounds them by 0\.03"):
+        write(tmp_path / "a.stl", box(origin=(5e5, 0, 0)))
+    assert not (tmp_path / "a.stl").exists()
 
 
 def test_attributes_of_vertices_survive_in_ply(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphreg.clouds import Cloud
+from graphreg.clouds import Cloud, extent
+from graphreg.errors import InputError
 from graphreg.files.attribute_columns import cloud_from_points
 from graphreg.files.faces import with_faces
 from graphreg.files.input_file import InputFile
+from graphreg.files.kitti_bin import MAX_ROUNDING
 from graphreg.files.output_file import OutputFile
-from graphreg.meshes.triangle_mesh import Mesh, face_areas
+from graphreg.meshes.triangle_mesh import Mesh, face_areas, vertex_places
 
 STL_TRIANGLE = np.dtype([("normal", "<f4", (3,)), ("vertices", "<f4", (3, 3)), ("attribute", "<u2")])
 
@@ -33,17 +35,23 @@ def read(file: InputFile) -> Cloud | Mesh:
         file.fail(f"declares {triangles} triangles, but that does not fit its size of {file.size} bytes")
     else:
         file.fail("is too short")
-    _, first, same = np.unique(vertices + 0.0, axis=0, return_index=True, return_inverse=True)  # -0 is 0
+    places = vertex_places(vertices)
+    _, first = np.unique(places, return_index=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    corners = rank[same.ravel()]
+    corners = rank[places]
     cloud = cloud_from_points(file, vertices[first[order]], {})
     return with_faces(file, cloud, corners, np.full(len(corners) // 3, 3))
 
 
 def write_mesh(output: OutputFile, mesh: Mesh) -> None:
-    """Write binary triangles, in single precision."""
+    """Write binary triangles. A mesh far from the origin would lose its precision and is refused."""
+    rounding = np.abs(mesh.vertices).max() * 2.0**-24
+    if rounding > MAX_ROUNDING * extent(mesh.vertices):
+        raise InputError(
+            f"points: so far from the origin that .stl rounds them by {rounding:.2g}; move them to it, or write .ply"
+        )
     _, normals = face_areas(mesh)
     output.file.write(b"graphreg".ljust(80) + len(mesh.faces).to_bytes(4, "little"))
     for rows in output.row_chunks(len(mesh.faces), STL_TRIANGLE.itemsize):

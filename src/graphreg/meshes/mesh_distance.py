@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.errors import InputError
-from graphreg.meshes.triangle_mesh import Faces, Floats, Mesh, face_areas
+from graphreg.meshes.triangle_mesh import Faces, Floats, Mesh, face_areas, vertex_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def orientation_of(mesh: Mesh) -> Orientation:
     ----------
     J. A. Bærentzen, H. Aanæs, Signed distance computation using the angle weighted pseudonormal, TVCG 11(3), 2005.
     """
-    same = _places(mesh.vertices)
+    same = vertex_places(mesh.vertices)
     count = int(same.max()) + 1
     faces = same[mesh.faces]
     _, normals = face_areas(mesh)
@@ -123,15 +123,6 @@ def _normalised(mesh: Mesh, points: Floats) -> tuple[Mesh, Floats, float]:
     if not len(used):
         raise InputError("reference: a mesh none of whose faces has an area")
     return Mesh(moved.vertices, used), centre, scale
-
-
-def _places(vertices: Floats) -> NDArray[np.int64]:
-    """The number of the place of each vertex (V,): the same for vertices with equal coordinates."""
-    order = np.lexsort(vertices.T)  # much faster than np.unique along an axis
-    ordered = vertices[order]
-    places = np.empty(len(vertices), np.int64)
-    places[order] = np.cumsum(np.r_[False, (ordered[1:] != ordered[:-1]).any(axis=1)])
-    return places
 
 
 def _angles(mesh: Mesh) -> Floats:
