@@ -6,6 +6,7 @@ import glob
 import shlex
 import shutil
 import subprocess
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graphreg.write_poses(path / "ground_truth.kitti", [np.eye(4), T_target_source()])
     graphreg.write_poses(path / "T.txt", T_target_source())
     (path / "graph.g2o").write_text(GRAPH)
+    write_e57(path / "site.e57", transform(T_target_source(), source), target)
+    for name in ("survey.csv", "survey.txt"):
+        np.savetxt(path / name, np.c_[np.zeros(len(source)), source], delimiter=";")
     (path / "jobs.csv").write_text("source,target\nsource.ply,target.ply\na.ply,b.ply\n")
     (path / "scans").mkdir()
     for name in ("a.ply", "b.ply"):
@@ -84,6 +88,12 @@ def scans() -> tuple[np.ndarray, np.ndarray]:
     """With few points: whether a line runs does not depend on them."""
     pair = small_pair("dragon")
     return transform(inverse(T_target_source()) @ pair.T_target_source, pair.source[::3]), pair.target[::3]
+
+
+def write_e57(path: Path, *scans: np.ndarray) -> None:
+    with import_module("pye57").E57(str(path), "w") as file:
+        for points in scans:
+            file.write_scan_raw({f"cartesian{axis}": points[:, i].copy() for i, axis in enumerate("XYZ")})
 
 
 def write_kitti(root: Path, points: np.ndarray) -> None:
