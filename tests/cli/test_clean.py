@@ -60,6 +60,7 @@ def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.nd
         (("good.xyz", "out.ply", "-k", "1"), "k: expected a whole number from 2 on"),
         (("good.xyz", "out.ply", "--threads", "0"), "threads"),
         (("good.xyz",), "OUT"),
+        (("good.xyz", "./good.xyz"), "is the scan to be cleaned; choose another file, or pass --overwrite"),
     ],
 )
 def test_bad_input_is_one_line(run: CommandLine, arguments: tuple[str, ...], message: str) -> None:
@@ -71,3 +72,14 @@ def test_bad_input_is_one_line(run: CommandLine, arguments: tuple[str, ...], mes
     assert done.status == 2
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_the_input_is_overwritten_when_asked_and_many_outliers_are_worth_a_warning(run: CommandLine) -> None:
+    points, _ = synthetic.add_outliers(synthetic.scan("hare", points=1000).points, 0.5, "uniform", 1)
+    np.savetxt("scan.xyz", points)
+    done = run("clean", "scan.xyz", "scan.xyz", "--overwrite")
+    assert done.status == 0, done.err
+    assert len(graphreg.read("scan.xyz")) < 0.9 * len(points)
+    assert "% of the points were removed" in done.err
+    again = run("clean", "scan.xyz", "out.xyz", "--alpha", "1000")
+    assert again.err == ""

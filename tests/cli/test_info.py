@@ -11,6 +11,7 @@ import pytest
 from tests.support.commands import CommandLine
 from tests.support.png_images import decoded
 
+import graphreg
 from graphreg.datasets import synthetic
 
 
@@ -68,3 +69,10 @@ def test_degenerate_clouds(run: CommandLine, points: Any) -> None:
     output = json.loads(run("info", "a.npy", "--json").out)
     assert output["points"] == len(points)
     assert output["spacing"] >= 0
+
+
+def test_a_mesh_is_named(run: CommandLine) -> None:
+    graphreg.write("part.stl", graphreg.Mesh([[0, 0, 0], [3, 0, 0], [0, 4, 0]], [[0, 1, 2]]))
+    done = run("info", "part.stl")
+    assert "mesh        3 vertices, 1 faces, area 6" in done.out
+    assert json.loads(run("info", "part.stl", "--json").out)["mesh"] == {"vertices": 3, "faces": 1, "area": 6.0}

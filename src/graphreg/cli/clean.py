@@ -9,6 +9,9 @@ import typer
 
 from graphreg.cli.options import Quiet, Threads, Verbose
 
+# Chosen: a scan has fewer outliers, and a share above this is worth a warning.
+MANY_OUTLIERS = 0.1
+
 
 def clean(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to read.")],
@@ -17,6 +20,7 @@ def clean(
         float,
         typer.Option(help="Keep points whose response intensity is at most ALPHA times its median absolute deviation."),
     ] = 5.2,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Allow OUT to be IN, which is then lost.")] = False,
     k: Annotated[int, typer.Option("-k", "--neighbours", help="Neighbours of each point in the graph.")] = 10,
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
@@ -26,8 +30,8 @@ def clean(
     """Remove outliers from a scan by the X84 rule.
 
     The rule is applied to the response intensity of the neighbourhood graph. It also removes the sharpest edges and
-    regions that are far sparser than the rest; a larger ALPHA keeps more of these. Colours and other attributes are
-    kept if the format of OUT supports them.
+    regions that are far sparser than the rest; a larger ALPHA keeps more of these, and a warning says where more than a
+    tenth of the points was removed. Colours and other attributes are kept if the format of OUT supports them.
 
     Exit status: 0 written, 2 bad input.
 
@@ -36,7 +40,7 @@ def clean(
       graphreg clean scan.ply clean.ply
       graphreg clean scan.las clean.laz --alpha 8
     """
-    from graphreg.cli.console import output
+    from graphreg.cli.console import note, output
     from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import byte_progress, spinner
     from graphreg.errors import InputError
@@ -44,6 +48,8 @@ def clean(
     from graphreg.files import read_cloud
 
     check_outputs(cloud=result)
+    if not overwrite and result.resolve() == source.resolve():
+        raise InputError(f"{result}: is the scan to be cleaned; choose another file, or pass --overwrite")
     with byte_progress(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
     with spinner("detecting outliers"):
@@ -57,12 +63,14 @@ def clean(
         "outliers": int((~kept).sum()),
         "not_finite": cloud.dropped,
     }
+    share = counts["outliers"] / counts["points"]
+    if share > MANY_OUTLIERS:
+        note(f"{100 * share:.0f} % of the points were removed: look at what is left, or keep more by a larger --alpha")
     if as_json:
         import json
 
         typer.echo(json.dumps({"source": str(source), "result": str(result), "alpha": alpha, "k": k, **counts}))
     else:
-        share = counts["outliers"] / counts["points"]
         dropped = f" and {cloud.dropped:,} non-finite rows" if cloud.dropped else ""
         output(
             f"{result}: kept {counts['kept']:,} of {counts['points']:,} points, "

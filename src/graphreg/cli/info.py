@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graphreg.files.e57 import E57Scan
     from graphreg.files.las_header import LasHeader
     from graphreg.inspection import Attribute, Inspection
+    from graphreg.meshes.triangle_mesh import Mesh
 
 
 def info(
@@ -28,7 +29,8 @@ def info(
 
     The kind (object, room, terrestrial scan or vehicle LiDAR) and the unit are guessed from the size and from how the
     points are distributed about the origin; no other command uses the guess. Of LAS files also version, point format,
-    scale, offset and coordinate reference system are shown, and of E57 files the scans: site.e57#2 is the second.
+    scale, offset and coordinate reference system are shown, of meshes vertices and faces, and of E57 files the scans:
+    site.e57#2 is the second.
 
     Exit status: 0 done, 2 bad input.
 
@@ -45,16 +47,20 @@ def info(
     from graphreg.cli.inputs import with_columns
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import byte_progress, spinner
-    from graphreg.files import formats, list_scans, read_cloud, split_scan
+    from graphreg.clouds import as_cloud
+    from graphreg.files import formats, list_scans, read_scan, split_scan
     from graphreg.files.las_header import LasHeader
     from graphreg.inspection import inspect
+    from graphreg.meshes.triangle_mesh import Mesh
     from graphreg.reports.pictures import write_png
     from graphreg.reports.previews import preview
 
     check_outputs(picture=png)
     (source,) = with_columns(columns, source)
     with byte_progress(f"reading {source.name}") as show:
-        cloud = read_cloud(source, progress=show)
+        scan = read_scan(source, progress=show)
+    cloud = as_cloud(scan)
+    mesh = scan if isinstance(scan, Mesh) else None
     with spinner("inspecting"):
         found = inspect(cloud, threads)
     if png is not None:
@@ -67,14 +73,24 @@ def info(
         if header is not None:
             names = ("version", "point_format", "scale", "offset", "crs")
             more["header"] = {name: getattr(header, name) for name in names}
+        if mesh is not None:
+            more["mesh"] = {"vertices": len(mesh.vertices), "faces": len(mesh.faces), "area": mesh.area}
         typer.echo(json.dumps({"source": str(source), **asdict(found), **more}))
     else:
         lines = _lines(source, formats()[split_scan(source)[0].suffix.lower()].description, found)
-        output("\n".join([*lines, *_header_lines(header), *_scan_lines(scans)]))
+        output("\n".join([lines[0], *_mesh_lines(mesh), *lines[1:], *_header_lines(header), *_scan_lines(scans)]))
 
 
 def _row(name: str, text: str) -> str:
     return f"  {name:<12}{text}"
+
+
+def _mesh_lines(mesh: Mesh | None) -> list[str]:
+    if mesh is None:
+        return []
+    return [
+        _row("mesh", f"{len(mesh.vertices):,} vertices, {len(mesh.faces):,} faces, area {mesh.area:.7g}; its points:")
+    ]
 
 
 def _header_lines(header: LasHeader | None) -> list[str]:
