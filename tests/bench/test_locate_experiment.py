@@ -32,6 +32,7 @@ def test_a_query_is_measured(group: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert locate.summary([row])[-1].startswith(f"{group}, graphreg locate: 1 of 1 correct")
 
 
+@pytest.mark.slow
 def test_a_crop_is_also_looked_for_where_it_is_not() -> None:
     jobs = locate.jobs(None, quick=True, pairs="synthetic_casting_30,synthetic_hare_30", peers=False)
     foreign = [job for job in jobs if job.group == "foreign crop"]

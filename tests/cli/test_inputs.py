@@ -39,6 +39,7 @@ def test_wrong_columns_are_refused(run: CommandLine, path: str, columns: str, me
     assert message in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factor", "units"),
     [(1000.0, "mm,m"), (0.001, "m,mm"), (25.4, "mm,in"), (12.0, "in,ft"), (3.28, "ft,m"), (0.3048, "m,ft")],

@@ -31,6 +31,7 @@ def test_most_clutter_is_found_and_most_of_the_surface_is_kept(name: str, ratio:
     assert np.mean(~is_outlier[~clutter]) > precision  # 1 / (1 + ratio) of all points are on the surface
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hare", "casting", "hand", "room", "street", "facade"])
 def test_scans_have_no_clutter(name: str) -> None:
     assert not find_clutter(neighbour_graph(synthetic.scan(name, points=4_000).points, K)).any()

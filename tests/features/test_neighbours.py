@@ -46,6 +46,7 @@ def test_ties_are_all_points_as_far_as_the_last_neighbour(points: Floats, k: int
     assert set(map(tuple, pairs.tolist())) == ties(points, k)
 
 
+@pytest.mark.slow
 def test_coincident_points_are_no_ties() -> None:
     """The ties of clusters of coincident points, and of points around them, would fill the memory."""
     points = np.vstack([np.zeros((6000, 3)), random_cloud("blob", 300, 1) + 0.001, np.ones((6000, 3))])

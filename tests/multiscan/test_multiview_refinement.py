@@ -56,6 +56,7 @@ def test_the_errors_of_poses_become_smaller_than_the_noise() -> None:
     assert (before[1:] > 5e-5).all()
 
 
+@pytest.mark.slow
 def test_the_first_scan_keeps_its_pose() -> None:
     np.testing.assert_allclose(refined()[0], around_a_body()[1][0], atol=1e-12)
 

@@ -26,6 +26,7 @@ def test_scans_in_any_order_and_pose_are_registered() -> None:
     assert {edge.used for edge in result.edges if edge.success} == {True}
 
 
+@pytest.mark.slow
 def test_stages_sum_to_at_most_the_total() -> None:
     timings = dict(registered_body().timings)
     total = timings.pop("total")

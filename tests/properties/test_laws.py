@@ -44,6 +44,7 @@ def deviations(name: str, T: Floats) -> float:
     return float(angular_error(T, found.transformation) / deviation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 @some
 @given(seed=seeds)
