@@ -17,9 +17,12 @@ PARTS = parts()
 @pytest.mark.slow
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("name", PARTS)
-def test_a_scan_is_registered_with_its_model_or_refused(name: str, partial: bool) -> None:
+def test_a_scan_is_registered_with_its_model_or_refused(
+    name: str, partial: bool, request: pytest.FixtureRequest
+) -> None:
     if name == "sheet" and partial:
-        pytest.skip("one side of a sheet thinner than a voxel is registered to its middle")
+        reason = "one side of a sheet thinner than a voxel is registered to its middle, and called a success"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     part = PARTS[name]
     rng = np.random.default_rng(2)
     points, normals = part.sample(20_000, seed=5)

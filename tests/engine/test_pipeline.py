@@ -204,9 +204,16 @@ def test_an_initial_pose_is_refined(name: str) -> None:
         assert found.hypotheses == 1
 
 
-def test_a_wrong_initial_pose_is_not_replaced_by_a_search() -> None:
+@pytest.mark.parametrize(
+    "vector",
+    [
+        [1.6, 0.0, 0.0],
+        pytest.param([0.0, 1.6, 0.0], marks=pytest.mark.xfail(reason="called a success, barely", strict=True)),
+    ],
+)
+def test_a_wrong_initial_pose_is_not_replaced_by_a_search(vector: list[float]) -> None:
     pair = small_pair("casting")
-    wrong = about(pair.target.mean(axis=0), [1.6, 0.0, 0.0]) @ pair.T_target_source
+    wrong = about(pair.target.mean(axis=0), vector) @ pair.T_target_source
     found = graphreg.register(pair.source, pair.target, init=wrong)
     assert angular_error(found.transformation, pair.T_target_source) > 10
     assert not found.success
