@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from random import Random
 
-from tests.support.e57_files import split_xml, with_xml
+from tests.support.e57_files import HEADER_BYTES, split_xml, with_xml
 
 INTEGERS = (0, 1, 2, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 NUMBERS = (
@@ -37,12 +37,12 @@ def mutate(content: bytes, others: Sequence[bytes], generator: Random) -> bytes:
     -------
     bytes
     """
-    if content.startswith(b"ASTM-E57") and generator.random() < 0.8:
+    if content.startswith(b"ASTM-E57") and len(content) >= HEADER_BYTES and generator.random() < 0.8:
         # With checksums and lengths as they should be; otherwise nothing but these is tested.
         before, xml = split_xml(content)
         if generator.random() < 0.6:
             return with_xml(content, mutate(xml, others, generator))
-        changed = before[:48] + mutate(before[48:], others, generator)
+        changed = before[:HEADER_BYTES] + mutate(before[HEADER_BYTES:], others, generator)
         return with_xml(with_xml(changed, b""), xml)
     for _ in range(min(int(generator.expovariate(0.7)) + 1, 8)):
         content = generator.choice(CHANGES)(content, others, generator)[:MAX_BYTES]

@@ -38,6 +38,12 @@ def test_changes_follow_from_the_seed() -> None:
     assert len(set(changed.values())) > 80
 
 
+@pytest.mark.parametrize("length", [8, 39, 47, 48, 60, 1024])
+def test_truncated_e57_files_are_changed_too(length: int) -> None:
+    content = (b"ASTM-E57" + bytes(1016))[:length]
+    assert any(mutate(content, [content], Random(seed)) != content for seed in range(20))
+
+
 # What the target does from its fourth input on, and what is reported.
 BROKEN = {
     "raises": ("int('x')", "ValueError at"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 PAGE, CONTENT = 1024, 1020
+HEADER_BYTES = 48
 
 
 def _crc_table() -> list[int]:
