@@ -36,6 +36,8 @@ class Cloud:
     header : object, optional
         What a file says about the cloud as a whole, such as its coordinate reference system; `write` keeps it in files
         of the same format. A `graphreg.files.las_header.LasHeader`, None for other formats.
+    mesh : Mesh, optional
+        The surface that the points were sampled from.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Cloud:
     kept: Mask
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     header: Any = None
+    mesh: Mesh | None = None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -77,6 +80,7 @@ class Cloud:
             np.ones(len(chosen), bool),
             {name: values[rows] for name, values in self.attributes.items()},
             self.header,
+            self.mesh,
         )
 
     def restore(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
@@ -230,6 +234,7 @@ def _cloud_of_mesh(mesh: Mesh) -> Cloud:
     else:
         points, normals = mesh.sample()
         attributes = {axis: normals[:, i].copy() for i, axis in enumerate(("nx", "ny", "nz"))}
+        return Cloud(points, np.ones(len(points), bool), attributes, mesh=mesh)
     return Cloud(points, np.ones(len(points), bool), attributes)
 
 

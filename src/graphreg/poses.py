@@ -204,7 +204,7 @@ def transform(transformation: ArrayLike, points: ArrayLike) -> Floats:
 
 
 def transform_cloud(transformation: ArrayLike, cloud: Cloud) -> Cloud:
-    """Apply a rigid transform to a cloud: to its points, and to normals among its attributes.
+    """Apply a rigid transform to a cloud: to its points, its mesh, and to normals among its attributes.
 
     Parameters
     ----------
@@ -222,7 +222,8 @@ def transform_cloud(transformation: ArrayLike, cloud: Cloud) -> Cloud:
         if all(name in attributes and attributes[name].ndim == 1 for name in names):
             normals = np.stack([attributes[name] for name in names], axis=1) @ matrix[:3, :3].T
             attributes |= {name: normals[:, i].astype(attributes[name].dtype) for i, name in enumerate(names)}
-    return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes)
+    mesh = None if cloud.mesh is None else transform_mesh(matrix, cloud.mesh)
+    return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes, mesh=mesh)
 
 
 def transform_mesh(transformation: ArrayLike, mesh: Mesh) -> Mesh:

@@ -233,7 +233,7 @@ def run_method(
     require_seed(seed)
     initial = None if init is None else as_pose(init)
     workers = thread_count(threads)
-    x, y = (cloud if isinstance(cloud, PreprocessedCloud) else cloud.points for cloud in clouds)
+    x, y = (_method_input(clouds[i], i, settings, seed) for i in (0, 1))
     # Our own method also takes preprocessed clouds.
     run: Callable[..., Outcome] = METHODS[method].run
     outcome = run(x, y, settings, initial, seed, workers, callback)
@@ -339,7 +339,7 @@ def _sampled(given: Cloud, points: int, weights: Any, seed: int) -> tuple[Prepro
     require_seed(seed)
     whole = without_coincident(given)
     sampled = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
-    return replace(sampled, dropped=given.dropped, coincident=len(given) - len(whole)), whole
+    return replace(sampled, dropped=given.dropped, coincident=len(given) - len(whole), mesh=whole.mesh), whole
 
 
 def _alternatives(estimate: EngineOutcome) -> tuple[Alternative, ...]:
@@ -352,6 +352,19 @@ def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
     if isinstance(value, PreprocessedCloud) and METHODS[method].run is register_or_locate:
         return value
     return as_cloud(value, name)
+
+
+def _method_input(
+    cloud: Cloud | PreprocessedCloud, number: int, settings: MethodSettings, seed: int
+) -> Floats | PreprocessedCloud:
+    """The points of a cloud; for our own method, one that was sampled from a mesh keeps it."""
+    if isinstance(cloud, PreprocessedCloud):
+        return cloud
+    if cloud.mesh is None or not isinstance(settings, EngineSettings):
+        return cloud.points
+    weights = (settings.weights or (None, None))[number]
+    name = ("source", "target")[number]
+    return replace(preprocess(cloud.points, name, weights, settings.points, seed), mesh=cloud.mesh)
 
 
 def _without_coincident(cloud: Cloud | PreprocessedCloud) -> Cloud | PreprocessedCloud:

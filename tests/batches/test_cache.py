@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.batch_jobs import write_scans
+from tests.support.meshes import box
 
 import graphreg
 from graphreg.batches import cache
@@ -48,6 +49,16 @@ def test_cached_clouds_are_those_of_prepare(tmp_path: Path, scan: str) -> None:
     assert loaded.weights is made.weights is None
     found, expected = (graphreg.register(cloud, made, threads=1).transformation for cloud in (loaded, made))
     assert np.array_equal(found, expected)
+
+
+def test_a_cached_mesh_is_still_a_mesh(tmp_path: Path) -> None:
+    path = str(tmp_path / "box.stl")
+    graphreg.write(path, box((3, 2, 1)))
+    content, _ = cache.cache_file(tmp_path / "cache", path, POINTS)
+    for _ in range(2):  # computed, then loaded
+        mesh = cache.cached_cloud(tmp_path / "cache", path, content, POINTS).mesh
+        assert mesh is not None
+        assert mesh.area == pytest.approx(22.0)
 
 
 def test_an_unchanged_file_is_neither_read_nor_hashed_again(

@@ -29,14 +29,16 @@ from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
 from graphreg.files import read_cloud
 from graphreg.files.output_file import atomic_write
+from graphreg.meshes.triangle_mesh import Mesh
 from graphreg.registration import prepare_sample
 
 _log = logging.getLogger("graphreg")
 # Bytes that are hashed at a time.
 HASH_CHUNK_BYTES = 1 << 22
 # What is stored: the fields that a preprocessed cloud is made of. What is derived from them is computed again.
+MESH_ARRAYS = ("mesh_vertices", "mesh_faces")
 STORED_FIELDS = tuple(
-    field.name for field in fields(PreprocessedCloud) if field.init and not field.name.startswith("_")
+    field.name for field in fields(PreprocessedCloud) if field.name != "mesh" and not field.name.startswith("_")
 )
 
 
@@ -130,7 +132,9 @@ def cached_cloud(folder: Path, path: str, content: str, points: int) -> Preproce
     try:
         with entry.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             values: dict[str, Any] = {name: _scalar_or_array(arrays[name]) for name in arrays.files}
-        return PreprocessedCloud(**{"weights": None, **values})
+        vertices, faces = (values.pop(name, None) for name in MESH_ARRAYS)
+        mesh = None if vertices is None else Mesh(vertices, faces)
+        return PreprocessedCloud(**{"weights": None, **values}, mesh=mesh)
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
         pass
     if file_hash(path) != content:
@@ -142,6 +146,8 @@ def cached_cloud(folder: Path, path: str, content: str, points: int) -> Preproce
 
 def _store_cloud(folder: Path, entry: Path, cloud: PreprocessedCloud) -> None:
     values: dict[str, Any] = {name: getattr(cloud, name) for name in STORED_FIELDS}
+    if cloud.mesh is not None:
+        values |= dict(zip(MESH_ARRAYS, (cloud.mesh.vertices, cloud.mesh.faces), strict=True))
     stored = {name: value for name, value in values.items() if value is not None}
     _write_entry(folder, entry, lambda file: np.savez(file, **stored))
 

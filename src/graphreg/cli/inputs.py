@@ -62,7 +62,8 @@ def in_unit(scan: Cloud | Mesh, factor: float) -> Cloud | Mesh:
             offset=(x * factor, y * factor, z * factor),
             left_out=(*header.left_out, *([] if header.crs is None else [f"coordinate reference system {header.crs}"])),
         )
-    return replace(scan, points=scan.points * factor, header=header)
+    mesh = None if scan.mesh is None else replace(scan.mesh, vertices=scan.mesh.vertices * factor)
+    return replace(scan, points=scan.points * factor, header=header, mesh=mesh)
 
 
 def unit_hint(source: Floats, target: Floats) -> str | None:

@@ -15,6 +15,7 @@ evidence         what both clouds say for a pose and against it; the score that 
 pose_sets        which poses of a set are different
 hypotheses       poses supported by compatible correspondences, refined and ranked by the evidence
 refinement       fine refinement: symmetric point-to-plane on all points
+mesh_refinement  refinement on the triangles of a mesh
 observability    covariance and degenerate directions
 ambiguity        poses that fit equally well, compared by details
 verdict          success, confidence and reason

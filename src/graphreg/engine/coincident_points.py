@@ -69,7 +69,7 @@ def without_coincident(cloud: Cloud) -> Cloud:
     coincident = coincident_points(cloud.points)
     if coincident is None:
         return cloud
-    return Cloud(cloud.points[~coincident], cloud.restore(~coincident, fill=False))
+    return Cloud(cloud.points[~coincident], cloud.restore(~coincident, fill=False), mesh=cloud.mesh)
 
 
 def coincident_points(points: Floats, threads: int = 1) -> Mask | None:

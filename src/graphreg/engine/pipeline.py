@@ -3,7 +3,7 @@
 preprocess  sample points; X84 removes outliers by the graph response (Def. 1, Sec. III-C)
 describe    coarse and fine surfels, oriented normals, descriptors, mutual correspondences
 search      compatible correspondences propose poses; the best few are refined and ranked by the evidence for them
-refine      symmetric point-to-plane on fine surfels and all points
+refine      symmetric point-to-plane on fine surfels and all points; on the triangles of a mesh
 judge       evidence, observability, confidence
 retry       where the evidence is weak, or the scene may repeat itself: all proposals are refined; where it is weak,
             normals are reversed, and clouds of very uneven density are searched on uniformly subsampled points
@@ -24,7 +24,7 @@ from graphreg.engine.hypotheses import refine_initial_pose, search_poses
 from graphreg.engine.outcome import EngineOutcome, PoseEstimate
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, preprocess
 from graphreg.engine.pyramid import build_pyramids, to_cloud_frames, to_pyramid_frames
-from graphreg.engine.refinement import FineRefinement
+from graphreg.engine.refinement import FineRefinement, refine_on_mesh
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.verdict import VERDICT, Verdict, compare_with_others, judge
 from graphreg.errors import InputError
@@ -172,6 +172,8 @@ def _estimate(
     T = candidates.poses[0]
     if not report(T):
         refined = refine(T, run.threads)
+        if all(free):
+            refined = refine_on_mesh(refined, x, y, run.threads)
         T = pose(nearest_rotation(refined[:3, :3]), refined[:3, 3])
         report(T)
     run.clock.lap("refine")

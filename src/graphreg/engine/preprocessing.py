@@ -15,6 +15,7 @@ from graphreg.engine.point_sampling import SAMPLING, sample_points
 from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.response import rounding_error
+from graphreg.meshes.triangle_mesh import Mesh
 from graphreg.poses import inverse, principal_frame, transform
 
 
@@ -67,6 +68,8 @@ class PreprocessedCloud:
         Points of the cloud that were left out because they were in coincident clusters.
     whole : (M, 3) ndarray or None
         All points of the cloud, where these are a sample that `prepare` took.
+    mesh : Mesh or None
+        The surface that the points were sampled from, in the frame of the cloud.
     """
 
     name: str
@@ -78,6 +81,7 @@ class PreprocessedCloud:
     dropped: int = 0
     coincident: int = 0
     whole: Floats | None = field(default=None, repr=False)
+    mesh: Mesh | None = field(default=None, repr=False)
     _cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

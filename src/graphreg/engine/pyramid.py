@@ -10,6 +10,7 @@ from graphreg.clouds import Floats, Mask
 from graphreg.engine.cleaning import CLEANING, clean_voxels, inlier_points, occupied_share, single_point_share
 from graphreg.engine.clutter_removal import without_clutter
 from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.mesh_refinement import MeshSurface
 from graphreg.engine.orientation import Orientation, infer_orientation
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair
 from graphreg.engine.surfels import SURFELS, Surfels, VoxelMoments
@@ -40,6 +41,8 @@ class SurfelPyramid:
         x_local = T x_cloud.
     coarse_voxel, fine_voxel : float
         Voxel sizes, in the unit of the data.
+    surface : MeshSurface or None
+        The mesh that the points were sampled from, in coarse voxels.
     """
 
     coarse: Surfels
@@ -52,6 +55,7 @@ class SurfelPyramid:
     T_local_cloud: Floats
     coarse_voxel: float
     fine_voxel: float
+    surface: MeshSurface | None = None
 
     @property
     def density_contrast(self) -> float:
@@ -176,4 +180,5 @@ def _build_pyramid(
         cloud.local_points,
         cloud.T_local_cloud,
         *sizes,
+        None if cloud.mesh is None else MeshSurface(cloud.mesh, cloud.T_local_cloud, sizes.coarse),
     )

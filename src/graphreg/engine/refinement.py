@@ -15,7 +15,7 @@ from graphreg.clouds import Floats
 from graphreg.engine.preprocessing import map_pair
 from graphreg.engine.pyramid import SurfelPyramid
 from graphreg.engine.surfels import Surfels
-from graphreg.poses import pose
+from graphreg.poses import inverse, pose
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,16 @@ class FineRefinement:
 class _PointsOnSurfels:
     surfels: Surfels
     points: _core.SurfelPoints
+
+
+def refine_on_mesh(T: Floats, source: SurfelPyramid, target: SurfelPyramid, threads: int = 1) -> Floats:
+    """Return a refined transform between pyramids, refined on the mesh that one of them was sampled from, if any."""
+    voxel = target.fine_voxel / target.coarse_voxel
+    if target.surface is not None:
+        return target.surface.refine(T, source.points / source.coarse_voxel, voxel, threads)
+    if source.surface is not None:
+        return inverse(source.surface.refine(inverse(T), target.points / target.coarse_voxel, voxel, threads))
+    return T
 
 
 def kernel_widths(source: Surfels, target: Surfels) -> Floats:
