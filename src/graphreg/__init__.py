@@ -11,9 +11,11 @@ from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.invariant_features import invariants, normals
 from graphreg.features.response import inliers, intensity, resample
 from graphreg.files import formats, read, read_cloud, read_mesh, write
+from graphreg.files.control_points import ControlPoint, read_control_points
 from graphreg.files.pose_files import read_poses, write_poses
 from graphreg.locating import Location, locate
 from graphreg.meshes.triangle_mesh import Mesh
+from graphreg.multiscan.georeferencing import AbsoluteOrientation, absolute_orientation
 from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
@@ -24,7 +26,9 @@ from graphreg.result import Result
 from graphreg.voxels import voxel_downsample
 
 __all__ = [
+    "AbsoluteOrientation",
     "Cloud",
+    "ControlPoint",
     "Deviation",
     "FileError",
     "Graph",
@@ -38,6 +42,7 @@ __all__ = [
     "Result",
     "Trajectory",
     "__version__",
+    "absolute_orientation",
     "batch",
     "deviation",
     "formats",
@@ -53,6 +58,7 @@ __all__ = [
     "prepare",
     "read",
     "read_cloud",
+    "read_control_points",
     "read_mesh",
     "read_poses",
     "register",

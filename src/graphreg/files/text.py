@@ -132,13 +132,14 @@ def _axis_names(words: list[str]) -> list[str]:
     names = [word.strip().strip("\"'") for word in words]
     if _has_axes(names):
         return names
-    axes = [COORDINATE_WORDS.get(_simplified(name), "") for name in names]
+    axes = [COORDINATE_WORDS.get(simplified(name), "") for name in names]
     if all(axes.count(axis) == 1 for axis in "xyz"):
         return [axis or name for axis, name in zip(axes, names, strict=True)]
     return names
 
 
-def _simplified(name: str) -> str:
+def simplified(name: str) -> str:
+    """The name of a column in small letters, without unit, blanks and signs."""
     for escape, letter in LATIN_1.items():
         name = name.replace(escape, letter)
     return "".join(letter for letter in UNIT_OF_NAME.sub("", name).lower() if letter.isalnum())
