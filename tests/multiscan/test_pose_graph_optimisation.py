@@ -12,7 +12,7 @@ from tests.support.pose_rings import largest_errors, ring
 from tests.support.strategies import random_transform, seeds
 
 from graphreg import InputError
-from graphreg.multiscan.pose_graph import connected_groups, residuals, spanning_tree_poses
+from graphreg.multiscan.pose_graph import connected_groups, residuals, spanning_tree_poses, squared_errors
 from graphreg.multiscan.pose_graph_optimisation import jacobians, least_squares_poses, optimise, retract
 from graphreg.poses import PoseGraph, adjoint, inverse
 
@@ -122,6 +122,24 @@ def test_an_edge_reversed_is_the_same_measurement() -> None:
     # order of the noise squared.
     assert degrees < 1e-3
     assert distance < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fixed_poses_stay_and_others_keep_what_is_not_free(seed: int) -> None:
+    graph, truth = ring(6, seed, noise=1.0)
+    fixed = np.isin(np.arange(6), (2, 4))
+    result = optimise(replace(graph, poses=truth), fixed=fixed)
+    assert np.array_equal(result.poses[fixed], truth[fixed])
+    # A minimum: no step of the other poses reduces the errors.
+    best = squared_errors(replace(graph, poses=result.poses)).sum()
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        steps = 1e-4 * rng.normal(size=(6, 6)) * ~fixed[:, None]
+        assert squared_errors(replace(graph, poses=retract(result.poses, steps))).sum() > best
+    levelled = optimise(replace(graph, poses=truth), dof=(False, False, True, True, True, True))
+    relative = np.linalg.inv(truth) @ levelled.poses
+    # Relative to the pose before it is a rotation about its own z axis.
+    np.testing.assert_allclose(relative[:, :3, 2], np.tile([0.0, 0.0, 1.0], (6, 1)), atol=1e-9)
 
 
 def test_each_group_keeps_its_first_pose() -> None:

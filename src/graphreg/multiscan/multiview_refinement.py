@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats
+from graphreg.clouds import Floats, Mask
 from graphreg.engine.cleaning import inlier_voxels
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
@@ -28,7 +28,8 @@ from graphreg.engine.refinement import assign_to_surfels, kernel_widths
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.surfels import Surfels
 from graphreg.engine.voxel_sizes import VOXEL_SIZES, on_ladder
-from graphreg.multiscan.pose_graph_optimisation import least_squares_poses
+from graphreg.multiscan.pose_graph import anchors, connected_groups
+from graphreg.multiscan.pose_graph_optimisation import ALL_DOF, free_steps, least_squares_poses
 from graphreg.poses import PoseGraph, inverse, pose, rotation_from_vector, transform
 
 
@@ -64,6 +65,9 @@ def refine_multiview(
     voxel: float | None = None,
     threads: int = 1,
     parameters: MultiviewParameters = MULTIVIEW,
+    *,
+    fixed: Mask | None = None,
+    dof: Sequence[bool] = ALL_DOF,
 ) -> Floats:
     """Refine the poses of all scans together.
 
@@ -79,17 +83,23 @@ def refine_multiview(
     threads : int, default 1
         The result does not depend on it.
     parameters : MultiviewParameters, default MULTIVIEW
+    fixed : (N,) ndarray of bool, optional
+        Scans that keep their pose. By default the first of each group that pairs connect.
+    dof : sequence of six bool, default all
+        Rotations about and translations along the axes of its own frame by which a pose may change.
 
     Returns
     -------
     (N, 4, 4) ndarray
-        The refined poses. The first scan of each group that pairs connect keeps its pose.
+        The refined poses.
     """
     if not pairs:
         return poses
     ends = np.array(pairs, np.intp)
-    # Poses of the local frames, whose origins are near the points.
+    free = free_steps(anchors(connected_groups(ends, len(scans)), fixed), dof)
+    # Poses of the local frames, whose origins are near the points; steps are about the axes of the clouds.
     local_poses = poses @ np.array([inverse(scan.T_local_cloud) for scan in scans])
+    axes = np.array([scan.T_local_cloud[:3, :3] for scan in scans])
     radii = np.array([np.sqrt((scan.local_points**2).sum(axis=1).mean()) for scan in scans])
     voxels = [voxel or _shared_voxel(scans[source], scans[target]) for source, target in pairs]
     needed = sorted({(scan, size) for pair, size in zip(pairs, voxels, strict=True) for scan in pair})
@@ -106,10 +116,31 @@ def refine_multiview(
             edges = pool.map(linearise, sources, targets, voxels, present)
             transforms, information = (np.array(each) for each in zip(*edges, strict=True))
             before = local_poses
-            local_poses = least_squares_poses(PoseGraph(local_poses, ends, transforms, information))
+            turned = _in_axes(PoseGraph(local_poses, ends, transforms, information), axes)
+            local_poses = least_squares_poses(turned, free=free) @ _rotations(axes.transpose(0, 2, 1))
             if _largest_displacement(local_poses - before, radii) <= parameters.tolerance * min(voxels):
                 break
     return np.asarray(local_poses @ np.array([scan.T_local_cloud for scan in scans]))
+
+
+def _in_axes(graph: PoseGraph, axes: Floats) -> PoseGraph:
+    """The pose graph of frames with the same origins and other axes: x_old = R x_new, (N, 3, 3)."""
+    source, target = graph.pairs.T
+    both = np.zeros((len(source), 6, 6))
+    both[:, :3, :3] = both[:, 3:, 3:] = axes[target]
+    return PoseGraph(
+        graph.poses @ _rotations(axes),
+        graph.pairs,
+        _rotations(axes[target].transpose(0, 2, 1)) @ graph.transforms @ _rotations(axes[source]),
+        both.transpose(0, 2, 1) @ graph.information @ both,
+    )
+
+
+def _rotations(matrices: Floats) -> Floats:
+    """Rotation matrices (N, 3, 3) as transforms (N, 4, 4)."""
+    transforms = np.tile(np.eye(4), (len(matrices), 1, 1))
+    transforms[:, :3, :3] = matrices
+    return transforms
 
 
 def _shared_voxel(source: PreprocessedCloud, target: PreprocessedCloud) -> float:

@@ -5,6 +5,7 @@ register  the most similar pairs, each with its verdict; where they leave scans 
 optimise  the pose graph of the successful pairs, robustly: edges that contradict the others are rejected
 close     loop closure: register pairs that overlap in these poses and have no edge yet; then optimise again
 refine    multiview refinement of all poses together on the surfaces of all scans
+adjust    control points and targets join groups, and count in one least squares with the pairs; standard deviations
 """
 
 from __future__ import annotations
@@ -18,22 +19,25 @@ from typing import Any
 import numpy as np
 
 from graphreg.argument_checks import check_callable
-from graphreg.clouds import Cloud, Floats, as_cloud
+from graphreg.clouds import Cloud, Floats, Mask, as_cloud
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
+from graphreg.files.control_points import ControlPoint
 from graphreg.multiscan.multiview_refinement import refine_multiview
-from graphreg.multiscan.multiway_result import Edge, Multiway
+from graphreg.multiscan.multiway_result import ControlResidual, Edge, Multiway
+from graphreg.multiscan.network_adjustment import Sightings, adjust_network, place_groups
 from graphreg.multiscan.pairwise import PairwiseRegistration, Progress, centroid
 from graphreg.multiscan.pose_graph import (
     Groups,
     alternative_support,
+    anchors,
     connected_groups,
     loop_support,
     residuals,
     spanning_tree_poses,
 )
-from graphreg.multiscan.pose_graph_optimisation import optimise
+from graphreg.multiscan.pose_graph_optimisation import free_steps, optimise
 from graphreg.multiscan.retrieval import (
     Pair,
     most_similar_pairs,
@@ -42,6 +46,7 @@ from graphreg.multiscan.retrieval import (
     retrieval_surfels,
     scan_similarity,
 )
+from graphreg.multiscan.survey_inputs import SurveyInputs, checked_survey
 from graphreg.poses import PoseGraph, inverse, pose
 from graphreg.registration import prepare_sample
 from graphreg.threads import thread_count
@@ -66,8 +71,13 @@ MULTIWAY = MultiwayParameters()
 
 @dataclass(frozen=True)
 class Solution:
-    """The optimised pose graph: poses (N, 4, 4) before and after, its edges, and the scans whose pose is doubtful."""
+    """The optimised pose graph: poses (N, 4, 4) before and after, its edges, and the scans whose pose is doubtful.
 
+    Poses are in a frame of the world whose origin is moved to `origin` (3,), so that large coordinates lose no digits;
+    those of a group without a fixed scan are in a frame of its own.
+    """
+
+    origin: Floats
     initial_poses: Floats
     poses: Floats
     edges: dict[Pair, Edge]
@@ -86,6 +96,10 @@ def multiway(
     clouds: Sequence[Any],
     *,
     names: Sequence[str] | None = None,
+    init: Any = None,
+    fixed: Sequence[str | int] = (),
+    dof: str | Sequence[str] | None = None,
+    control: Sequence[ControlPoint] | None = None,
     voxel: float | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -99,6 +113,16 @@ def multiway(
         Two or more clouds: (N, 3) arrays, or anything else that `register` takes.
     names : sequence of str, optional
         Different names of the scans, for messages and results. The default is scan 0, scan 1, ...
+    init : (N, 4, 4) array_like, optional
+        Initial poses, x_world = P x_scan; NaN for a scan without one. Scans that overlap in these poses are registered
+        from there; what these pairs leave unconnected is registered from any pose.
+    fixed : sequence of str or int, default ()
+        Names or numbers of scans that stay at their initial pose, by default the identity.
+    dof : sequence of str, optional
+        Degrees of freedom of each pose, as in `register`: ("rz", "x", "y", "z") for levelled scans.
+    control : sequence of ControlPoint, optional
+        Control points, which bring the scans into the world frame, and targets, which tie scans together: see
+        `read_control_points`. Points that contradict the others are left out.
     voxel : float, optional
         Fine voxel size, as in `register`. The default follows from each pair.
     seed : int, default 0
@@ -122,6 +146,7 @@ def multiway(
     --------
     graphreg.register : Register two clouds.
     graphreg.sequence : Register the frames of a moving sensor.
+    graphreg.absolute_orientation : The transform of a single frame from control points alone.
 
     Examples
     --------
@@ -140,54 +165,83 @@ def multiway(
     check_callable("progress", progress)
     with stopwatch.stage("describe"):
         names = _checked_names(clouds, names)
+        survey = checked_survey(names, init, fixed, dof, control)
         workers = thread_count(threads)
         accepted, prepared, unusable = _preprocessed(clouds, names, EngineSettings(voxel=voxel), seed)
         usable = list(prepared)
+        survey = survey.of_scans(usable)
         scans = [prepared[scan] for scan in usable]
         surfels, retrieval_voxel = retrieval_surfels(scans, workers)
         similarity = scan_similarity(surfels, workers)
+    to_clouds = np.array([inverse(scan.T_local_cloud) for scan in scans])
     scan_names = tuple(names[scan] for scan in usable)
-    registration = PairwiseRegistration(scans, scan_names, voxel, seed, workers, progress)
+    registration = PairwiseRegistration(scans, scan_names, voxel, seed, workers, progress, survey.dof)
     with stopwatch.stage("register"):
-        _register_similar_pairs(registration, similarity)
+        placed = tuple(np.flatnonzero(survey.has_pose).tolist())
+        pairs = overlapping_pairs(surfels, retrieval_voxel, survey.start @ to_clouds, (placed,) if placed else ())
+        registration.register(pairs, poses=survey.start)
+        _register_similar_pairs(registration, similarity, survey)
     with stopwatch.stage("optimise"):
-        solution = _optimised(registration.edges, scans)
+        solution = _optimised(registration.edges, scans, survey)
     with stopwatch.stage("close"):
-        local_poses = solution.poses @ np.array([inverse(scan.T_local_cloud) for scan in scans])
         successful = [pair for pair, edge in registration.edges.items() if edge.success]
-        pairs = overlapping_pairs(surfels, retrieval_voxel, local_poses, solution.groups, successful)
+        pairs = overlapping_pairs(surfels, retrieval_voxel, solution.poses @ to_clouds, solution.groups, successful)
         registration.register(pairs, poses=solution.poses)
     with stopwatch.stage("optimise"):
-        solution = _optimised(registration.edges, scans)
+        solution = _optimised(registration.edges, scans, survey)
     with stopwatch.stage("refine"):
-        poses = refine_multiview(scans, solution.poses, solution.used_pairs, voxel, workers)
+        poses = refine_multiview(
+            scans, solution.poses, solution.used_pairs, voxel, workers, fixed=survey.fixed, dof=survey.free
+        )
+    with stopwatch.stage("adjust"):
+        adjusted = _adjusted(scans, solution, poses, survey)
     scan_clouds = tuple(accepted[scan] for scan in usable)
-    result = _assembled(scan_names, scan_clouds, solution, poses, stopwatch.timings())
+    result = _assembled(scan_names, scan_clouds, solution, adjusted, survey, stopwatch.timings())
     return _with_unusable(result, names, accepted, usable, unusable) if unusable else result
 
 
 def _register_similar_pairs(
-    registration: PairwiseRegistration, similarity: Floats, parameters: MultiwayParameters = MULTIWAY
+    registration: PairwiseRegistration,
+    similarity: Floats,
+    survey: SurveyInputs,
+    parameters: MultiwayParameters = MULTIWAY,
 ) -> None:
-    """Register the most similar pairs, and more between the groups that these leave unconnected."""
-    registration.register(most_similar_pairs(similarity))
+    """Register the most similar pairs, and more between the groups that these leave unconnected.
+
+    Where all scans have an initial pose, only the latter.
+    """
+    searched: set[Pair] = set()
+    if not survey.has_pose.all():
+        successful = {pair for pair, edge in registration.edges.items() if edge.success}
+        pairs = [pair for pair in most_similar_pairs(similarity) if pair not in successful]
+        registration.register(pairs)
+        searched |= set(pairs)
     for _ in range(parameters.max_rounds):
-        pairs = pairs_between_groups(similarity, registration.groups, registration.edges)
+        pairs = pairs_between_groups(similarity, registration.groups, searched)
         if not pairs:
             break
         registration.register(pairs)
+        searched |= set(pairs)
 
 
 def _optimised(
-    edges: dict[Pair, Edge], scans: Sequence[PreprocessedCloud], parameters: MultiwayParameters = MULTIWAY
+    edges: dict[Pair, Edge],
+    scans: Sequence[PreprocessedCloud],
+    survey: SurveyInputs,
+    parameters: MultiwayParameters = MULTIWAY,
 ) -> Solution:
     """Optimise the pose graph of the successful edges."""
     successful = {pair: edge for pair, edge in edges.items() if edge.success}
-    graph = _centred_graph(list(successful.values()), scans)
+    from_centroids = np.array([pose(np.eye(3), centroid(scan)) for scan in scans])
+    origin = _world_origin(survey, from_centroids)
+    poses = np.tile(np.eye(4), (len(scans), 1, 1))
+    poses[survey.fixed] = pose(np.eye(3), -origin) @ survey.start[survey.fixed] @ from_centroids[survey.fixed]
+    graph = _centred_graph(list(successful.values()), from_centroids, poses)
     confidence = np.array([edge.confidence for edge in successful.values()])
     # Edges that loops confirm come first, then the more confident ones.
-    initial = spanning_tree_poses(graph, np.minimum(loop_support(graph), parameters.max_loops) + confidence)
-    result = optimise(replace(graph, poses=initial))
+    trust = np.minimum(loop_support(graph), parameters.max_loops) + confidence
+    initial = spanning_tree_poses(graph, trust, survey.fixed)
+    result = optimise(replace(graph, poses=initial), fixed=survey.fixed, dof=survey.free)
     optimised = replace(graph, poses=result.poses)
     judged = dict(edges)
     for (pair, edge), used, error in zip(successful.items(), result.used, residuals(optimised), strict=True):
@@ -198,49 +252,160 @@ def _optimised(
         for scan, against in enumerate(alternative_support(optimised, result.used).tolist())
         if against >= max(parameters.min_alternative_edges, parameters.doubtful_share * supporting[scan])
     }
-    to_centroids = np.array([pose(np.eye(3), -centroid(scan)) for scan in scans])
-    return Solution(initial @ to_centroids, result.poses @ to_centroids, judged, doubtful)
+    to_centroids = np.array([inverse(T) for T in from_centroids])
+    return Solution(origin, initial @ to_centroids, result.poses @ to_centroids, judged, doubtful)
 
 
-def _centred_graph(edges: Sequence[Edge], scans: Sequence[PreprocessedCloud]) -> PoseGraph:
+def _world_origin(survey: SurveyInputs, from_centroids: Floats) -> Floats:
+    """A point (3,) in the world near the scans or control points, if any."""
+    if survey.fixed.any():
+        first = int(np.argmax(survey.fixed))
+        return np.asarray((survey.start[first] @ from_centroids[first])[:3, 3])
+    known = survey.sightings.known
+    return np.asarray(survey.sightings.world[known].mean(axis=0)) if known.any() else np.zeros(3)
+
+
+def _centred_graph(edges: Sequence[Edge], from_centroids: Floats, poses: Floats) -> PoseGraph:
     """The pose graph of frames translated to the centroid of each scan, so that large coordinates lose no digits."""
-    to_centroid = [pose(np.eye(3), -centroid(scan)) for scan in scans]
-    transforms = [to_centroid[edge.target] @ edge.transformation @ inverse(to_centroid[edge.source]) for edge in edges]
+    transforms = [
+        inverse(from_centroids[edge.target]) @ edge.transformation @ from_centroids[edge.source] for edge in edges
+    ]
     return PoseGraph(
-        np.tile(np.eye(4), (len(scans), 1, 1)),
+        poses,
         np.array([(edge.source, edge.target) for edge in edges], np.intp).reshape(-1, 2),
         np.array(transforms).reshape(-1, 4, 4),
         np.array([edge.information for edge in edges], np.float64).reshape(-1, 6, 6),
     )
 
 
-def _assembled(
-    names: tuple[str, ...], clouds: tuple[Cloud, ...], solution: Solution, poses: Floats, timings: dict[str, float]
-) -> Multiway:
-    """The result: poses in the frame of the first scan of each group, and what is said of the other scans."""
-    groups = tuple(group for group in solution.groups if len(group) > 1)
-    grouped = {scan for group in groups for scan in group}
-    alone = [scan for scan in range(len(names)) if scan not in grouped]
-    return Multiway(
-        names=names,
-        poses=_in_first_frames(poses, groups),
-        groups=groups,
-        left_out={names[scan]: _why_left_out(scan, names, solution.edges) for scan in alone},
-        doubtful={names[scan]: why for scan, why in solution.doubtful.items() if scan in grouped},
-        edges=tuple(solution.edges.values()),
-        initial_poses=_in_first_frames(solution.initial_poses, groups),
-        timings=timings,
-        clouds=clouds,
+@dataclass(frozen=True, eq=False)
+class _Adjusted:
+    """Poses in the frame of the world, or of each group, and what is known of their accuracy."""
+
+    poses: Floats
+    groups: Groups
+    in_world: bool
+    covariances: Floats
+    control: tuple[ControlResidual, ...]
+
+
+def _adjusted(
+    scans: Sequence[PreprocessedCloud], solution: Solution, refined: Floats, survey: SurveyInputs
+) -> _Adjusted:
+    """Adjust the refined poses to control points and targets.
+
+    The relative poses of the used pairs are the observations, with the information matrices of the edges. As the
+    refined poses minimise the errors of the pairs, this is the minimum of pairs and points together.
+    """
+    from_centroids = np.array([pose(np.eye(3), centroid(scan)) for scan in scans])
+    to_centroids = np.array([inverse(T) for T in from_centroids])
+    seen = survey.sightings
+    centred = replace(
+        seen, positions=seen.positions + to_centroids[seen.scans, :3, 3], world=seen.world - solution.origin
+    )
+    placement = place_groups(refined @ from_centroids, solution.groups, survey.fixed, centred, survey.dof)
+    first = placement.groups[0] if placement.groups else ()
+    inside = np.isin(seen.scans, first)
+    tied = replace(
+        centred,
+        scans=seen.scans[inside],
+        points=seen.points[inside],
+        positions=centred.positions[inside],
+        sigma=seen.sigma[inside],
+        world=centred.world if placement.in_world else np.full_like(centred.world, np.nan),
+    )
+    grouped = {scan for group in placement.groups for scan in group}
+    alone = tuple((scan,) for scan in range(len(scans)) if scan not in grouped)
+    anchored = anchors((*placement.groups, *alone), survey.fixed)
+    if placement.in_world:
+        anchored[list(first)] = survey.fixed[list(first)]
+    pairs = np.array(solution.used_pairs, np.intp).reshape(-1, 2)
+    observed = [inverse(placement.poses[target]) @ placement.poses[source] for source, target in pairs]
+    information = [solution.edges[pair].information for pair in solution.used_pairs]
+    graph = PoseGraph(
+        placement.poses,
+        pairs,
+        np.array(observed).reshape(-1, 4, 4),
+        np.array(information, np.float64).reshape(-1, 6, 6),
+    )
+    network = adjust_network(graph, free_steps(anchored, survey.free), tied, placement.agreeing[inside])
+    poses = network.poses if inside.any() else placement.poses
+    return _Adjusted(
+        poses @ to_centroids,
+        placement.groups,
+        placement.in_world,
+        network.covariances,
+        _control_residuals(seen, inside, network.residuals, network.probabilities, network.used),
     )
 
 
-def _in_first_frames(poses: Floats, groups: Groups) -> Floats:
-    """Poses in the frame of the first scan of each group; NaN for scans in no group."""
-    result = np.full_like(poses, np.nan)
+def _control_residuals(
+    seen: Sightings, inside: Mask, residual: Floats, probability: Floats, used: Mask
+) -> tuple[ControlResidual, ...]:
+    """Of all sightings; those outside of the first group have no residual."""
+    row = np.cumsum(inside) - 1
+    return tuple(
+        ControlResidual(
+            seen.names[point],
+            int(seen.scans[number]),
+            bool(seen.known[point]),
+            residual[row[number]] if inside[number] else np.full(3, np.nan),
+            float(seen.sigma[number]),
+            float(probability[row[number]]) if inside[number] else float("nan"),
+            bool(inside[number] and used[row[number]]),
+        )
+        for number, point in enumerate(seen.points.tolist())
+    )
+
+
+def _assembled(
+    names: tuple[str, ...],
+    clouds: tuple[Cloud, ...],
+    solution: Solution,
+    adjusted: _Adjusted,
+    survey: SurveyInputs,
+    timings: dict[str, float],
+) -> Multiway:
+    """The result: poses in the frame of each group, and what is said of the other scans."""
+    grouped = {scan for group in adjusted.groups for scan in group}
+    alone = [scan for scan in range(len(names)) if scan not in grouped]
+    poses = np.full_like(adjusted.poses, np.nan)
+    for number, group in enumerate(adjusted.groups):
+        if adjusted.in_world and number == 0:
+            to_frame = pose(np.eye(3), solution.origin)
+        else:
+            to_frame = survey.start[group[0]] @ inverse(adjusted.poses[group[0]])
+        for scan in group:
+            poses[scan] = to_frame @ adjusted.poses[scan]
+        if not (adjusted.in_world and number == 0):
+            poses[group[0]] = survey.start[group[0]]
+    poses[survey.fixed] = survey.start[survey.fixed]
+    covariances = adjusted.covariances.copy()
+    covariances[alone] = np.nan
+    return Multiway(
+        names=names,
+        poses=poses,
+        groups=adjusted.groups,
+        left_out={names[scan]: _why_left_out(scan, names, solution.edges) for scan in alone},
+        doubtful={names[scan]: why for scan, why in solution.doubtful.items() if scan in grouped},
+        edges=tuple(solution.edges.values()),
+        initial_poses=_in_frames_of(poses, solution.initial_poses, solution.groups),
+        timings=timings,
+        clouds=clouds,
+        covariances=covariances,
+        fixed=tuple(np.flatnonzero(survey.fixed).tolist()),
+        control=adjusted.control,
+        in_world=adjusted.in_world,
+    )
+
+
+def _in_frames_of(reference: Floats, poses: Floats, groups: Groups) -> Floats:
+    """Poses with each group transformed as a whole, so that its first pose is that of the reference."""
+    result = np.empty_like(poses)
     for group in groups:
         for scan in group:
-            result[scan] = inverse(poses[group[0]]) @ poses[scan]
-        result[group[0]] = np.eye(4)
+            result[scan] = reference[group[0]] @ inverse(poses[group[0]]) @ poses[scan]
+        result[group[0]] = reference[group[0]]
     return result
 
 
@@ -297,9 +462,9 @@ def _with_unusable(
 ) -> Multiway:
     """A result of the usable scans as one of all scans, of which the others are left out."""
 
-    def expanded(poses: Floats) -> Floats:
-        every = np.full((len(names), 4, 4), np.nan)
-        every[usable] = poses
+    def expanded(values: Floats) -> Floats:
+        every = np.full((len(names), *values.shape[1:]), np.nan)
+        every[usable] = values
         return every
 
     return replace(
@@ -311,6 +476,9 @@ def _with_unusable(
         edges=tuple(replace(edge, source=usable[edge.source], target=usable[edge.target]) for edge in result.edges),
         initial_poses=expanded(result.initial_poses),
         clouds=clouds,
+        covariances=expanded(result.covariances),
+        fixed=tuple(usable[scan] for scan in result.fixed),
+        control=tuple(replace(point, scan=usable[point.scan]) for point in result.control),
     )
 
 

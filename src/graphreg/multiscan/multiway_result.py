@@ -12,8 +12,10 @@ from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.files.las_header import LasHeader, common_header
+from graphreg.metrics import angular_error
+from graphreg.multiscan.data_snooping import SIGNIFICANCE
 from graphreg.multiscan.pose_graph import Groups
-from graphreg.poses import PoseGraph, adjoint, pose, transform_cloud
+from graphreg.poses import PoseGraph, adjoint, inverse, pose, transform, transform_cloud
 from graphreg.voxels import voxel_downsample
 
 
@@ -53,6 +55,42 @@ class Edge:
 
 
 @dataclass(frozen=True, eq=False)
+class ControlResidual:
+    """A control point or target in one scan, after the adjustment.
+
+    Attributes
+    ----------
+    name : str
+    scan : int
+        Number of the scan.
+    known : bool
+        Whether it has world coordinates; else it is a target that ties scans together.
+    residual : (3,) ndarray
+        The point, or the mean of a target, less its position by the pose of this scan; NaN for a scan that is not in
+        the first group.
+    sigma : float
+        Standard deviation of a coordinate, as stated.
+    probability : float
+        Of a residual as large, if the point is right; NaN with the residual.
+    used : bool
+        False for outliers, and where there is no residual.
+    """
+
+    name: str
+    scan: int
+    known: bool
+    residual: Floats
+    sigma: float
+    probability: float
+    used: bool
+
+    @property
+    def is_outlier(self) -> bool:
+        """Whether it was left out because it contradicts the others."""
+        return not self.used and self.probability < SIGNIFICANCE
+
+
+@dataclass(frozen=True, eq=False)
 class Multiway:
     """Result of `multiway`.
 
@@ -61,9 +99,11 @@ class Multiway:
     names : tuple of str
         Of the scans, in the order of the input.
     poses : (N, 4, 4) ndarray
-        x = P x_scan in the frame of the first scan of its group; NaN for a scan that is left out.
+        x = P x_scan; NaN for a scan that is left out. The frame of a group is that of fixed scans or control points;
+        without these the first scan has its initial pose, by default the identity.
     groups : tuple of tuple of int
-        Numbers of the scans that used edges connect, the largest group first.
+        Numbers of the scans that used edges, control points or targets connect: the group in the world frame first,
+        then the largest.
     left_out : dict of str to str
         Name and reason of each scan that belongs to no group.
     doubtful : dict of str to str
@@ -76,6 +116,15 @@ class Multiway:
         Seconds of each stage, and the total.
     clouds : tuple of Cloud
         The scans.
+    covariances : (N, 6, 6) ndarray
+        Of rotations about the axes of each scan through its centroid (radians), and translations along them; zero for
+        a scan that stays, NaN for one that is left out. As conservative as the information matrices of the edges.
+    fixed : tuple of int
+        Numbers of the scans that stay.
+    control : tuple of ControlResidual
+        Control points and targets of all scans that have enough points to be used.
+    in_world : bool
+        Whether fixed scans or control points determine the frame of the first group.
     """
 
     names: tuple[str, ...]
@@ -87,11 +136,64 @@ class Multiway:
     initial_poses: Floats
     timings: dict[str, float]
     clouds: tuple[Cloud, ...]
+    covariances: Floats
+    fixed: tuple[int, ...]
+    control: tuple[ControlResidual, ...]
+    in_world: bool
 
     @property
     def success(self) -> bool:
-        """Whether all scans are in one group and none is doubtful."""
-        return len(self.groups) == 1 and not self.left_out and not self.doubtful
+        """Whether all scans are in one group, none is doubtful, and control points determine its frame, if any."""
+        placed = self.in_world or not any(point.known for point in self.control)
+        return len(self.groups) == 1 and not self.left_out and not self.doubtful and placed
+
+    def pair_residual(self, edge: Edge) -> tuple[float, float]:
+        """By how much the poses differ from the registration of a pair.
+
+        Parameters
+        ----------
+        edge : Edge
+            One of `edges`.
+
+        Returns
+        -------
+        degrees, distance : float
+            Of the rotation, and of the translation at the centroid of the target, in the unit of the data. NaN where
+            the pair could not be registered or its scans have no common frame.
+
+        Examples
+        --------
+        >>> import graphreg
+        >>> from graphreg.datasets import synthetic
+        >>> scans = [scan.points for scan in synthetic.sequence("hare", 2, 30, points=2000)]
+        >>> result = graphreg.multiway(scans)
+        >>> degrees, distance = result.pair_residual(result.edges[0])
+        >>> degrees < 0.5
+        True
+        """
+        together = any({edge.source, edge.target} <= set(group) for group in self.groups)
+        if not together or np.isnan(edge.transformation).any():
+            return float("nan"), float("nan")
+        by_poses = inverse(self.poses[edge.target]) @ self.poses[edge.source]
+        apart = by_poses @ inverse(edge.transformation)
+        moved = transform(apart, edge.rotation_centre[None])[0] - edge.rotation_centre
+        return angular_error(by_poses, edge.transformation), float(np.linalg.norm(moved))
+
+    def deviations(self, scan: int) -> tuple[float, float]:
+        """Standard deviations of the pose of a scan.
+
+        Parameters
+        ----------
+        scan : int
+            Its number.
+
+        Returns
+        -------
+        degrees, distance : float
+            Roots of the summed variances of the rotations, and of the translations, see `covariances`.
+        """
+        variances = np.diagonal(self.covariances[scan])
+        return float(np.degrees(np.sqrt(variances[:3].sum()))), float(np.sqrt(variances[3:].sum()))
 
     @property
     def graph(self) -> PoseGraph:
@@ -114,9 +216,12 @@ class Multiway:
         Returns
         -------
         str
-            An object with the keys success, names, poses, groups, left_out, doubtful, edges and timings. Poses of
-            scans that are left out, and transformations that are NaN, are null.
+            An object with the keys success, in_world, names, poses, deviations (degrees and distance), groups, fixed,
+            left_out, doubtful, control, edges and timings. Poses of scans that are left out, and what is NaN, are null.
         """
+
+        def number(value: float) -> float | None:
+            return None if np.isnan(value) else float(value)
 
         def plain(edge: Edge) -> dict[str, Any]:
             return {
@@ -126,6 +231,7 @@ class Multiway:
                 "success": edge.success,
                 "confidence": edge.confidence,
                 "overlap": edge.overlap,
+                "residual": [number(value) for value in self.pair_residual(edge)],
                 "used": edge.used,
                 "reason": edge.reason,
             }
@@ -134,11 +240,26 @@ class Multiway:
         return json.dumps(
             {
                 "success": self.success,
+                "in_world": self.in_world,
                 "names": self.names,
                 "poses": [self.poses[scan].tolist() if scan in grouped else None for scan in range(len(self.names))],
+                "deviations": [[number(value) for value in self.deviations(scan)] for scan in range(len(self.names))],
                 "groups": [[self.names[scan] for scan in group] for group in self.groups],
+                "fixed": [self.names[scan] for scan in self.fixed],
                 "left_out": self.left_out,
                 "doubtful": self.doubtful,
+                "control": [
+                    {
+                        "name": point.name,
+                        "scan": self.names[point.scan],
+                        "known": point.known,
+                        "residual": [number(value) for value in point.residual],
+                        "sigma": point.sigma,
+                        "probability": number(point.probability),
+                        "used": point.used,
+                    }
+                    for point in self.control
+                ],
                 "edges": [plain(edge) for edge in self.edges],
                 "timings": self.timings,
             },
@@ -146,7 +267,7 @@ class Multiway:
         )
 
     def merged(self, voxel: float | None = None) -> Cloud:
-        """The scans of the largest group as one cloud, in the frame of its first scan.
+        """The scans of the first group as one cloud, in its frame.
 
         Parameters
         ----------

@@ -50,6 +50,8 @@ class PairwiseRegistration:
     seed, threads : int
     progress : callable or None
         Called as progress(done, total) after each pair; the total may grow.
+    dof : tuple of str, or None
+        Degrees of freedom of each pair, as in `register`.
     edges : dict of (int, int) to Edge
         Of each pair the last attempt that succeeded, else the first.
     """
@@ -60,6 +62,7 @@ class PairwiseRegistration:
     seed: int = 0
     threads: int = 1
     progress: Progress | None = None
+    dof: tuple[str, ...] | None = None
     edges: dict[Pair, Edge] = field(default_factory=dict)
     _done: int = 0
 
@@ -99,7 +102,7 @@ class PairwiseRegistration:
         try:
             # Pairs run in parallel, so each has one thread.
             x, y = self.scans[source], self.scans[target]
-            result = register(x, y, voxel=self.voxel, init=init, seed=self.seed, threads=1)
+            result = register(x, y, voxel=self.voxel, dof=self.dof, init=init, seed=self.seed, threads=1)
         except InputError as problem:
             reason = str(problem)
             for role, name in (("source:", self.names[source]), ("target:", self.names[target])):

@@ -119,7 +119,7 @@ def connected_groups(pairs: NDArray[np.integer] | Sequence[tuple[int, int]], cou
     return tuple(sorted(groups, key=lambda group: (-len(group), group[0])))
 
 
-def spanning_tree_poses(graph: PoseGraph, trust: Floats) -> Floats:
+def spanning_tree_poses(graph: PoseGraph, trust: Floats, fixed: Mask | None = None) -> Floats:
     """Poses composed along the spanning tree of each group that has the most trusted edges.
 
     Parameters
@@ -127,11 +127,13 @@ def spanning_tree_poses(graph: PoseGraph, trust: Floats) -> Floats:
     graph : PoseGraph
     trust : (E,) ndarray
         The higher, the sooner an edge becomes part of the tree.
+    fixed : (N,) ndarray of bool, optional
+        Poses that are known.
 
     Returns
     -------
     (N, 4, 4) ndarray
-        The first pose of each group is that of the graph.
+        Fixed poses are those of the graph; so is the first pose of a group that has none.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
@@ -149,9 +151,13 @@ def spanning_tree_poses(graph: PoseGraph, trust: Floats) -> Floats:
     best = np.array(list(edge_between.values()))
     source, target = graph.pairs[best].T.astype(np.int32)
     tree = minimum_spanning_tree(coo_array((rank[best], (source, target)), shape=(count, count)).tocsr())
+    known = anchors(connected_groups(graph.pairs, count), fixed)
     for group in connected_groups(graph.pairs, count):
-        order, parents = breadth_first_order(tree, group[0], directed=False)
+        root = next(node for node in group if known[node])
+        order, parents = breadth_first_order(tree, root, directed=False)
         for node in order[1:]:
+            if known[node]:
+                continue
             parent = int(parents[node])
             edge = edge_between[_unordered((node, parent))]
             T_target_source = graph.transforms[edge]
@@ -223,6 +229,15 @@ def alternative_support(graph: PoseGraph, used: Mask, parameters: PoseGraphParam
             agreeing = squared_errors(replace(own, poses=poses)) <= limit
             most[node] = max(most[node], np.count_nonzero(agreeing))
     return most
+
+
+def anchors(groups: Groups, fixed: Mask | None = None) -> Mask:
+    """Poses that fix the frame of each group, (N,) of bool: those that are fixed, else its first."""
+    chosen = np.zeros(sum(map(len, groups)), bool) if fixed is None else fixed.copy()
+    for group in groups:
+        if not chosen[list(group)].any():
+            chosen[group[0]] = True
+    return chosen
 
 
 def subgraph(graph: PoseGraph, chosen: Mask) -> PoseGraph:

@@ -11,6 +11,7 @@ non-linear least-squares problem on SE(3), solved by Levenberg-Marquardt with sp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from graphreg.multiscan.pose_graph import (
     POSE_GRAPH,
     Groups,
     PoseGraphParameters,
+    anchors,
     connected_groups,
     error_transforms,
     inverses,
@@ -34,6 +36,8 @@ from graphreg.multiscan.pose_graph import (
 )
 from graphreg.poses import PoseGraph, as_poses, cross_matrices
 
+ALL_DOF = (True,) * 6
+
 
 @dataclass(frozen=True, eq=False)
 class OptimisedGraph:
@@ -42,7 +46,7 @@ class OptimisedGraph:
     Attributes
     ----------
     poses : (N, 4, 4) ndarray
-        The first pose of each group is unchanged.
+        Fixed poses, and the first of each group without one, are unchanged.
     used : (E,) ndarray of bool
         Inlier edges; the others contradict them.
     squared_errors : (E,) ndarray
@@ -57,7 +61,13 @@ class OptimisedGraph:
     groups: Groups
 
 
-def optimise(graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH) -> OptimisedGraph:
+def optimise(
+    graph: PoseGraph,
+    parameters: PoseGraphParameters = POSE_GRAPH,
+    *,
+    fixed: Mask | None = None,
+    dof: Sequence[bool] = ALL_DOF,
+) -> OptimisedGraph:
     """Optimise a pose graph robustly.
 
     A wrong edge can be recognised only if it is part of a loop, and which edge of a loop is wrong only by another loop.
@@ -67,6 +77,10 @@ def optimise(graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH) -> 
     graph : PoseGraph
         Its poses are the initial estimate.
     parameters : PoseGraphParameters, default POSE_GRAPH
+    fixed : (N,) ndarray of bool, optional
+        Poses that are known and stay. By default the first of each group.
+    dof : sequence of six bool, default all
+        Rotations about and translations along the axes of its own frame by which a pose may change.
 
     Returns
     -------
@@ -98,7 +112,7 @@ def optimise(graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH) -> 
     groups = connected_groups(graph.pairs, count)
     if not len(graph.pairs):
         return OptimisedGraph(graph.poses, np.ones(0, bool), np.zeros(0), groups)
-    fixed = _first_of_each(groups)
+    free = free_steps(anchors(groups, fixed), dof)
     threshold = parameters.outlier_threshold
     # Two initialisations. From the poses of the graph with a wide kernel all edges count at first, which suits drift
     # that has accumulated. From a spanning tree of edges that short loops confirm, with the narrow kernel, only what
@@ -107,20 +121,28 @@ def optimise(graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH) -> 
     solutions = []
     for initial, width in (
         (graph.poses, widest),
-        (spanning_tree_poses(graph, loop_support(graph, parameters)), threshold),
+        (spanning_tree_poses(graph, loop_support(graph, parameters), fixed), threshold),
     ):
-        poses = _graduated_non_convexity(replace(graph, poses=initial), fixed, width, parameters)
+        poses = _graduated_non_convexity(replace(graph, poses=initial), free, width, parameters)
         errors = squared_errors(replace(graph, poses=poses))
         solutions.append((float(np.minimum(errors, threshold).sum()), poses, errors <= threshold))
     _, poses, used = min(solutions, key=lambda solution: solution[0])
     inliers = subgraph(replace(graph, poses=poses), used)
     groups = connected_groups(inliers.pairs, count)
-    poses = least_squares_poses(inliers, parameters)
+    known = anchors(groups, fixed)
+    poses = least_squares_poses(inliers, parameters, free_steps(known, dof))
     errors = squared_errors(replace(graph, poses=poses))
-    return OptimisedGraph(_with_first_poses_of(graph.poses, poses, groups), used, errors, groups)
+    return OptimisedGraph(_with_known_poses_of(graph.poses, poses, groups, known), used, errors, groups)
 
 
-def least_squares_poses(graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH) -> Floats:
+def free_steps(fixed: Mask, dof: Sequence[bool] = ALL_DOF) -> Mask:
+    """By what each pose may change, (N, 6) of bool: rotations about and translations along its own axes."""
+    return np.asarray(~fixed[:, None] & np.asarray(dof))
+
+
+def least_squares_poses(
+    graph: PoseGraph, parameters: PoseGraphParameters = POSE_GRAPH, free: Mask | None = None
+) -> Floats:
     """Poses that minimise the sum of squared errors over all edges, without a robust kernel.
 
     Parameters
@@ -128,14 +150,64 @@ def least_squares_poses(graph: PoseGraph, parameters: PoseGraphParameters = POSE
     graph : PoseGraph
         Its poses are the initial estimate.
     parameters : PoseGraphParameters, default POSE_GRAPH
+    free : (N, 6) ndarray of bool, optional
+        By what each pose may change, see `free_steps`. By default all poses by everything, but the first of each group.
 
     Returns
     -------
     (N, 4, 4) ndarray
-        The first pose of each group is unchanged.
     """
-    fixed = _first_of_each(connected_groups(graph.pairs, len(graph.poses)))
-    return _levenberg_marquardt(graph, fixed, np.inf, parameters.max_iterations, parameters)
+    if free is None:
+        free = free_steps(anchors(connected_groups(graph.pairs, len(graph.poses))))
+    return _levenberg_marquardt(graph, free, np.inf, parameters.max_iterations, parameters)
+
+
+def step_covariances(
+    graph: PoseGraph, free: Mask, pairs: Sequence[tuple[int, int]] = (), parameters: PoseGraphParameters = POSE_GRAPH
+) -> tuple[Floats, Floats]:
+    """Covariances of the steps that `retract` takes, at poses that minimise the squared errors: (J^T I J)^-1.
+
+    Parameters
+    ----------
+    graph : PoseGraph
+        At those poses.
+    free : (N, 6) ndarray of bool
+        By what each pose may change.
+    pairs : sequence of (int, int), default ()
+        Poses whose covariance with each other is wanted as well.
+    parameters : PoseGraphParameters, default POSE_GRAPH
+
+    Returns
+    -------
+    own : (N, 6, 6) ndarray
+        Zero where a pose is not free; infinite or very large where nothing determines it.
+    between : (len(pairs), 6, 6) ndarray
+    """
+    from scipy.sparse.linalg import splu
+
+    own, between = np.zeros((len(free), 6, 6)), np.zeros((len(pairs), 6, 6))
+    hessian, _ = _normal_equations(graph, free, np.ones(len(graph.pairs)))
+    diagonal = hessian.diagonal()
+    if not diagonal.any():
+        return own, between
+    # Lengths and angles may differ by many orders of magnitude: the equations are scaled to a unit diagonal.
+    scale = 1 / np.sqrt(np.maximum(diagonal, parameters.regularisation * diagonal.max()))
+    hessian = hessian.multiply(scale[:, None]).multiply(scale).tocsc()
+    hessian.setdiag(hessian.diagonal() + parameters.regularisation)
+    factors = splu(hessian.tocsc(), permc_spec="MMD_AT_PLUS_A")
+    rows = np.where(free.ravel(), np.cumsum(free.ravel()) - 1, -1).reshape(-1, 6)
+    partners: dict[int, list[tuple[int, int]]] = {}
+    for number, (first, second) in enumerate(pairs):
+        partners.setdefault(second, []).append((number, first))
+    for node in np.flatnonzero(free.any(axis=1)).tolist():
+        mine = rows[node][free[node]]
+        units = np.zeros((len(scale), len(mine)))
+        units[mine, np.arange(len(mine))] = scale[mine]
+        columns = factors.solve(units) * scale[:, None]
+        own[np.ix_([node], free[node], free[node])] = columns[mine]
+        for number, other in partners.get(node, ()):
+            between[np.ix_([number], free[other], free[node])] = columns[rows[other][free[other]]]
+    return own, between
 
 
 def jacobians(graph: PoseGraph) -> tuple[Floats, Floats]:
@@ -183,20 +255,20 @@ def retract(poses: Floats, steps: Floats) -> Floats:
     return moved
 
 
-def _graduated_non_convexity(graph: PoseGraph, fixed: Mask, width: float, parameters: PoseGraphParameters) -> Floats:
+def _graduated_non_convexity(graph: PoseGraph, free: Mask, width: float, parameters: PoseGraphParameters) -> Floats:
     """Poses after minimisation with kernels from this width down to the outlier threshold."""
     threshold = parameters.outlier_threshold
     while width > threshold:
-        poses = _levenberg_marquardt(graph, fixed, width, parameters.iterations_per_width, parameters)
+        poses = _levenberg_marquardt(graph, free, width, parameters.iterations_per_width, parameters)
         graph = replace(graph, poses=poses)
         width = max(width / parameters.kernel_shrinkage, threshold)
-    return _levenberg_marquardt(graph, fixed, threshold, parameters.max_iterations, parameters)
+    return _levenberg_marquardt(graph, free, threshold, parameters.max_iterations, parameters)
 
 
 def _levenberg_marquardt(
-    graph: PoseGraph, fixed: Mask, width: float, iterations: int, parameters: PoseGraphParameters
+    graph: PoseGraph, free: Mask, width: float, iterations: int, parameters: PoseGraphParameters
 ) -> Floats:
-    """Minimise the sum of rho(r^2) with a kernel of this width over the poses that are not fixed."""
+    """Minimise the sum of rho(r^2) with a kernel of this width over what the poses may change by."""
     from scipy.sparse.linalg import splu
 
     tolerance = parameters.tolerance if np.isinf(width) else parameters.robust_tolerance
@@ -205,7 +277,7 @@ def _levenberg_marquardt(
     cost = float((errors / (1 + errors / width)).sum())
     for _ in range(iterations):
         # Weights of iteratively reweighted least squares: the derivative of rho.
-        hessian, gradient = _normal_equations(replace(graph, poses=poses), fixed, (1 + errors / width) ** -2)
+        hessian, gradient = _normal_equations(replace(graph, poses=poses), free, (1 + errors / width) ** -2)
         diagonal = hessian.diagonal()
         if not diagonal.any() or cost <= parameters.rounding * len(errors):
             break
@@ -214,7 +286,7 @@ def _levenberg_marquardt(
             damped = hessian.copy()
             damped.setdiag(diagonal * (1 + damping) + parameters.regularisation * diagonal.max())
             steps = np.zeros((len(poses), 6))
-            steps[~fixed] = -splu(damped.tocsc(), permc_spec="MMD_AT_PLUS_A").solve(gradient).reshape(-1, 6)
+            steps[free] = -splu(damped.tocsc(), permc_spec="MMD_AT_PLUS_A").solve(gradient)
             trial = replace(graph, poses=retract(poses, steps))
             trial_errors = squared_errors(trial)
             trial_cost = float((trial_errors / (1 + trial_errors / width)).sum())
@@ -228,33 +300,32 @@ def _levenberg_marquardt(
     return poses
 
 
-def _normal_equations(graph: PoseGraph, fixed: Mask, weights: Floats) -> tuple[Any, Floats]:
-    """Sparse Gauss-Newton matrix J^T W J and gradient J^T W r over the poses that are not fixed."""
+def _normal_equations(graph: PoseGraph, free: Mask, weights: Floats) -> tuple[Any, Floats]:
+    """Sparse Gauss-Newton matrix J^T W J and gradient J^T W r over what the poses may change by."""
     from scipy.sparse import coo_array
 
     derivatives = jacobians(graph)
     errors = residuals(graph)
     information = graph.information * weights[:, None, None]
-    block_of = np.cumsum(~fixed) - 1
-    count = int(np.count_nonzero(~fixed))
-    gradient = np.zeros((count, 6))
+    unknown = np.where(free.ravel(), np.cumsum(free.ravel()) - 1, -1).reshape(-1, 6)
+    count = int(np.count_nonzero(free))
+    gradient = np.zeros((len(free), 6))
     rows, columns, blocks = [], [], []
     for a, first in enumerate(derivatives):
         weighted = first.transpose(0, 2, 1) @ information
         ends = graph.pairs[:, a]
-        np.add.at(gradient, block_of[ends[~fixed[ends]]], np.einsum("eij,ej->ei", weighted, errors)[~fixed[ends]])
+        np.add.at(gradient, ends, np.einsum("eij,ej->ei", weighted, errors))
         for b, second in enumerate(derivatives):
-            others = graph.pairs[:, b]
-            both = ~fixed[ends] & ~fixed[others]
-            rows.append(block_of[ends[both]])
-            columns.append(block_of[others[both]])
-            blocks.append((weighted @ second)[both])
-    row, column, block = np.concatenate(rows), np.concatenate(columns), np.concatenate(blocks)
-    within = np.arange(6)
-    indices = (6 * row[:, None, None] + within[:, None], 6 * column[:, None, None] + within)
-    positions = [np.broadcast_to(index, block.shape).ravel() for index in indices]
-    hessian = coo_array((block.ravel(), positions), shape=(6 * count, 6 * count)).tocsr()
-    return hessian, gradient.ravel()
+            block = weighted @ second
+            row = np.broadcast_to(unknown[ends][:, :, None], block.shape)
+            column = np.broadcast_to(unknown[graph.pairs[:, b]][:, None, :], block.shape)
+            wanted = (row >= 0) & (column >= 0)
+            rows.append(row[wanted])
+            columns.append(column[wanted])
+            blocks.append(block[wanted])
+    positions = np.concatenate(rows), np.concatenate(columns)
+    hessian = coo_array((np.concatenate(blocks), positions), shape=(count, count)).tocsr()
+    return hessian, gradient[free]
 
 
 def _inverse_right_jacobian(vectors: Floats) -> Floats:
@@ -287,19 +358,14 @@ def _require_valid(graph: PoseGraph) -> None:
         raise InputError("information: expected finite numbers")
 
 
-def _first_of_each(groups: Groups) -> Mask:
-    """(N,) of bool: the first pose of each group, which fixes its frame."""
-    fixed = np.zeros(sum(map(len, groups)), bool)
-    fixed[[group[0] for group in groups]] = True
-    return fixed
-
-
-def _with_first_poses_of(reference: Floats, poses: Floats, groups: Groups) -> Floats:
-    """Poses with each group transformed as a whole, so that its first pose is that of the reference."""
+def _with_known_poses_of(reference: Floats, poses: Floats, groups: Groups, known: Mask) -> Floats:
+    """Poses with each group transformed as a whole, so that its first known pose is that of the reference."""
     result: Floats = poses.copy()
     for group in groups:
         rows = list(group)
-        correction = reference[group[0]] @ inverses(poses[group[0]][None])[0]
+        anchor = next(node for node in group if known[node])
+        correction = reference[anchor] @ inverses(poses[anchor][None])[0]
         result[rows] = correction @ poses[rows]
-        result[group[0]] = reference[group[0]]
+        result[anchor] = reference[anchor]
+    result[known] = reference[known]
     return result
