@@ -84,6 +84,37 @@ def test_a_scan_without_overlap_is_left_out_and_is_exit_status_1(folder: Path) -
     assert sorted(path.name for path in (folder / "poses").iterdir()) == ["scan0.txt", "scan1.txt"]
 
 
+@pytest.mark.slow
+def test_a_folder_with_control_points_and_poses_of_a_folder(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "scans").mkdir()
+    for number, name in ((2, "s10.ply"), (0, "s8.ply"), (1, "s9.ply")):
+        (tmp_path / "scans" / name).write_bytes((folder / f"scan{number}.ply").read_bytes())
+    (tmp_path / "scans" / "notes.md").write_text("Monday")
+    first = multiway_command("scans", "-o", "poses", "--fixed", "s9", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "scans: 3 scans; skipped: notes.md" in first.stderr
+    assert first.stdout.index("s8.ply  ") < first.stdout.index("s9.ply  ") < first.stdout.index("s10.ply  ")
+    assert "s10.ply to s9.ply" in first.stdout
+    assert np.array_equal(np.loadtxt(tmp_path / "poses" / "s9.txt"), np.eye(4))
+    rng = np.random.default_rng(0)
+    rows = ["name,scan,x,y,z,X,Y,Z,sigma"]
+    for number in range(6):
+        x = rng.uniform(-1, 1, 3)
+        X = transform(np.loadtxt(tmp_path / "poses" / f"s{8 + number % 3}.txt"), x[None])[0] + [100, 200, 300]
+        x[0] += 0.5 * (number == 4)
+        rows.append(",".join([f"P{number}", f"s{8 + number % 3}", *map(repr, (*x.tolist(), *X.tolist())), "0.001"]))
+    (tmp_path / "control.csv").write_text("\n".join(rows))
+    second = multiway_command("scans", "--init", "poses", "--control", "control.csv", "-o", "w.npy", cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    assert (
+        "control point rejected: P4 in s9.ply: it contradicts the others by 0.5, 500 times its sigma" in second.stdout
+    )
+    world = np.load(tmp_path / "w.npy")
+    for pose, name in zip(world, ("s8", "s9", "s10"), strict=True):
+        before = np.loadtxt(tmp_path / "poses" / f"{name}.txt")
+        assert np.abs(pose[:3, 3] - before[:3, 3] - [100, 200, 300]).max() < 3e-3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -94,12 +125,18 @@ def test_a_scan_without_overlap_is_left_out_and_is_exit_status_1(folder: Path) -
         ((*SCANS, "--graph", "graph.txt"), "ends in .g2o"),
         ((*SCANS, "-o", "poses.xml"), "poses.xml"),
         ((*SCANS, "--report", "no/folder.html"), "no folder"),
+        ((*SCANS, "--fixed", "roof"), "fixed: expected the name of a scan, got 'roof'"),
+        ((*SCANS, "--init", "one.txt"), "has 1 poses, expected one for each of 3 scans"),
+        ((*SCANS, "--init", "."), "has no poses of these scans, such as scan0.txt"),
+        ((*SCANS, "--control", "missing.csv"), "missing.csv"),
+        ((*SCANS, "--dof", "rz,z"), "dof: expected the translations across"),
     ],
 )
 def test_bad_input_is_exit_status_2_and_names_the_argument(
     folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (folder / "notes.ply").write_text("not a scan\n")
+    np.savetxt(folder / "one.txt", np.eye(4))
     done = multiway_command(*arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr

@@ -69,6 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "scans").mkdir()
     for name in ("a.ply", "b.ply"):
         graphreg.write(path / "scans" / name, names[name[0]])
+    (path / "control.csv").write_text(control_table(names["a"], names["b"]))
     write_kitti(path / "scans" / "kitti_odometry" / "dataset", source)
     write_threedmatch(path / "scans" / "3dmatch_redkitchen", source, target)
     return path
@@ -88,6 +89,18 @@ def scans() -> tuple[np.ndarray, np.ndarray]:
     """With few points: whether a line runs does not depend on them."""
     pair = small_pair("dragon")
     return transform(inverse(T_target_source()) @ pair.T_target_source, pair.source[::3]), pair.target[::3]
+
+
+def control_table(a: np.ndarray, b: np.ndarray) -> str:
+    """Three control points in each of two scans, in the frame of b moved to a place on a map."""
+    rows = ["name,scan,x,y,z,X,Y,Z,sigma"]
+    for scan, T, points in (("a", T_target_source(), a[:3]), ("b", np.eye(4), b[:3])):
+        for number, (x, X) in enumerate(
+            zip(points, transform(pose(np.eye(3), [5e5, 5e6, 0]) @ T, points), strict=True)
+        ):
+            values = ",".join(map(repr, (*x.tolist(), *X.tolist())))
+            rows.append(f"{scan}{number},{scan},{values},0.001")
+    return "\n".join(rows)
 
 
 def write_e57(path: Path, *scans: np.ndarray) -> None:

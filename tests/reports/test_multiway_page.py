@@ -14,6 +14,7 @@ from tests.support.strategies import random_transform, small_scan
 
 import graphreg
 from graphreg import InputError, Multiway
+from graphreg.multiscan.multiway_result import ControlResidual
 from graphreg.poses import transform
 from graphreg.reports import multiway_page
 from graphreg.reports.multiway_page import OUT_OF_SIGHT, multiway_report
@@ -81,6 +82,26 @@ def test_a_scan_that_is_not_registered_is_named_and_out_of_sight(
     assert np.abs([read.data()["after"][scan]["translation"] for scan in (0, 2)]).max() <= 1
 
 
+def test_groups_are_side_by_side_and_control_points_have_residuals(
+    result: Multiway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multiway_page, "PICTURE", (200, 80))
+    points = [
+        ControlResidual("P1", 0, True, np.array([0.001, 0.0, -0.002]), 0.002, 0.4, True),
+        ControlResidual("T <2>", 2, False, np.array([0.1, 0.0, 0.0]), 0.002, 0.0, False),
+        ControlResidual("P3", 1, True, np.full(3, np.nan), 0.002, np.nan, False),
+    ]
+    parted = replace(result, groups=((0, 2), (1,)), control=tuple(points), in_world=True)
+    multiway_report(parted, tmp_path / "report.html")
+    read = parsed(tmp_path / "report.html")
+    assert "separate group: second" in read.text()
+    assert "control point rejected: T <2> in third" in read.text()
+    assert {"0.0010", "-0.0020", "0.1000", "outlier", "not used", "target"} <= set(read.texts["td"])
+    after = np.array([read.data()["after"][scan]["translation"] for scan in range(3)])
+    assert np.linalg.norm(after[1] - (after[0] + after[2]) / 2) > 1
+    assert np.abs(after).max() < read.data()["radii"][1]
+
+
 @pytest.mark.slow
 def test_scans_are_displayed_and_can_be_hidden(shown: Browser) -> None:
     assert "first <b>" in shown.evaluate("document.body.innerText")
@@ -118,7 +139,9 @@ def test_print_has_a_still_picture_and_named_columns(shown: Browser) -> None:
 def test_the_page_fits_a_narrow_window(shown: Browser) -> None:
     shown.resize(380, 700)
     assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    widths = shown.evaluate("[...document.querySelectorAll('.wide-table tr')].map((row) => row.lastChild.clientWidth)")
+    # The last columns of these tables are sentences.
+    rows = '[...document.querySelectorAll(\'[aria-label="Every scan"] tr, [aria-label^="Every pair"] tr\')]'
+    widths = shown.evaluate(f"{rows}.map((row) => row.lastChild.clientWidth)")
     assert min(widths) > 100
 
 

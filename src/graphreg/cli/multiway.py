@@ -10,13 +10,17 @@ import typer
 from graphreg.cli.options import Quiet, Seed, Threads, Verbose, Voxel
 
 if TYPE_CHECKING:
+    from graphreg.clouds import Floats
     from graphreg.multiscan.multiway_result import Multiway
 
 
 def multiway(
     scans: Annotated[
         list[Path],
-        typer.Argument(metavar="SCANS", help="Two or more scans; or one .g2o file, whose pose graph is optimised."),
+        typer.Argument(
+            metavar="SCANS",
+            help="Two or more scans, or a folder of scans; or one .g2o file, whose pose graph is optimised.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -32,6 +36,28 @@ def multiway(
         Path | None,
         typer.Option(help="Write an HTML page here: all scans in 3D before and after registration, and every pair."),
     ] = None,
+    init: Annotated[
+        Path | None,
+        typer.Option(
+            help="Initial poses, in a format of -o: one for each scan; or a folder as -o writes it, where scans may be "
+            "missing."
+        ),
+    ] = None,
+    fixed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCAN", help="A scan that stays at its pose of --init, else as it is; may be repeated."),
+    ] = None,
+    dof: Annotated[
+        str | None,
+        typer.Option(help="Degrees of freedom of each pose, some of rx,ry,rz,x,y,z; rz,x,y,z for levelled scans."),
+    ] = None,
+    control: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table (CSV) of control points and targets: name, scan, x, y, z in the scan, X, Y, Z in the world "
+            "(empty for targets), sigma. The poses are then in the world frame."
+        ),
+    ] = None,
     voxel: Voxel = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -41,8 +67,9 @@ def multiway(
 ) -> None:
     """Register several scans to one common frame, in any order and from any initial pose.
 
-    Pairs of scans are registered and their pose graph is optimised. Poses are in the frame of the first scan, in the
-    order of SCANS; an E57 file with several scans stands for each of them. A scan that overlaps no other is left out of
+    Pairs of scans are registered and their pose graph is optimised. Poses are in the frame of fixed scans or control
+    points, else of the first scan, in the order of SCANS; a folder stands for its scans, s9 before s10, and an E57 file
+    with several scans for each of them. A scan that overlaps no other is left out of
     the poses and named. In .tum the timestamp of a pose is the number of its scan, from 0; in .g2o a scan that is left
     out has no edges.
 
@@ -54,6 +81,8 @@ def multiway(
       graphreg multiway a.laz b.laz scan.laz -o poses --report report.html
       graphreg multiway a.ply b.ply scan.ply --graph graph.g2o --json
       graphreg multiway site.e57 -o poses --merged site.laz
+      graphreg multiway scans --dof rz,x,y,z --control control.csv
+      graphreg multiway scans --fixed a.ply -o poses.kitti
       graphreg multiway graph.g2o -o poses.g2o
     """
     from graphreg.cli.console import detail, output
@@ -62,6 +91,7 @@ def multiway(
     from graphreg.cli.progress import byte_progress, count_progress, spinner
     from graphreg.errors import InputError
     from graphreg.files import read_cloud
+    from graphreg.files.control_points import read_control_points
     from graphreg.files.g2o import write_graph
     from graphreg.files.pose_files import write_poses
     from graphreg.multiscan.multiway_registration import multiway as register_scans
@@ -76,17 +106,24 @@ def multiway(
     if len(scans) == 1 and scans[0].suffix.lower() == ".g2o":
         if merged is not None or report is not None:
             raise InputError("--merged and --report need scans, got a pose graph")
+        if init or fixed or dof or control:
+            raise InputError("--init, --fixed, --dof and --control need scans, got a pose graph")
         _optimise(scans[0], out, graph, as_json)
         return
     scans = [each for path in scans for each in _scans_of(path)]
     names = _names(scans)
+    points = None if control is None else read_control_points(control)
+    poses = None if init is None else _initial_poses(init, names)
     clouds = []
     for path in scans:
         with byte_progress(f"reading {path.name}") as show:
             clouds.append(read_cloud(path, progress=show))
     check_voxel(voxel, dict(zip(names, clouds, strict=True)))
     with count_progress("registering pairs") as count:
-        result = register_scans(clouds, names=names, voxel=voxel, seed=seed, threads=threads, progress=count)
+        result = register_scans(
+            clouds, names=names, init=poses, fixed=fixed or (), dof=dof, control=points,
+            voxel=voxel, seed=seed, threads=threads, progress=count,
+        )  # fmt: skip
     registered = [scan for scan in range(len(names)) if any(scan in group for group in result.groups[:1])]
     if out is not None and into_folder:
         out.mkdir(parents=True, exist_ok=True)
@@ -137,9 +174,9 @@ def _write_merged(path: Path, result: Multiway, voxel: float | None) -> None:
 
 def _sentences(result: Multiway) -> list[str]:
     names = result.names
-    largest = result.groups[0] if result.groups else ()
+    first = result.groups[0] if result.groups else ()
     used = sum(edge.used for edge in result.edges)
-    lines = [f"registered: {len(largest)} of {len(names)} scans, by {used} of {len(result.edges)} pairs"]
+    lines = [f"registered: {len(first)} of {len(names)} scans, by {used} of {len(result.edges)} pairs"]
     for group in result.groups[1:]:
         lines.append(f"separate group: {', '.join(names[scan] for scan in group)}")
     lines += [f"left out: {name}: {why}" for name, why in result.left_out.items()]
@@ -149,8 +186,32 @@ def _sentences(result: Multiway) -> list[str]:
         for edge in result.edges
         if edge.success and not edge.used
     ]
+    lines += [
+        f"control point rejected: {point.name} in {names[point.scan]}: it contradicts the others by "
+        f"{(point.residual**2).sum() ** 0.5:.3g}, {(point.residual**2).sum() ** 0.5 / point.sigma:.3g} times its sigma"
+        for point in result.control
+        if point.is_outlier
+    ]
+    if not result.in_world and any(point.known for point in result.control):
+        lines.append("not in the world frame: the control points in registered scans do not determine it")
     stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
-    return [*lines, f"time: {result.timings['total']:.2f} s ({stages})"]
+    return [*lines, *_tables(result), f"time: {result.timings['total']:.2f} s ({stages})"]
+
+
+def _tables(result: Multiway) -> list[str]:
+    """Poses, residuals of the pairs in use, and of control points."""
+    from graphreg.reports.multiway_tables import control_rows, pair_rows, pose_rows
+
+    lines = []
+    for rows in (pose_rows(result), pair_rows(result, used=True), control_rows(result)):
+        if len(rows) > 1:
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            cells = [
+                [row[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))]
+                for row in rows
+            ]
+            lines += ["", *("  ".join(row).rstrip() for row in cells)]
+    return [*lines, ""] if lines else []
 
 
 def _optimise(path: Path, out: Path | None, graph: Path | None, as_json: bool) -> None:
@@ -189,10 +250,36 @@ def _optimise(path: Path, out: Path | None, graph: Path | None, as_json: bool) -
     raise typer.Exit(0 if len(found.groups) == 1 else 1)
 
 
-def _scans_of(path: Path) -> list[Path]:
-    """The file, or each of the scans of an E57 file that has several."""
-    from graphreg.files import list_scans
+def _initial_poses(path: Path, names: list[str]) -> Floats:
+    """Poses of all scans, NaN where a folder has none."""
+    import numpy as np
 
+    from graphreg.errors import InputError
+    from graphreg.files.pose_files import read_pose, read_poses
+
+    if not path.is_dir():
+        poses = read_poses(path)
+        if len(poses) != len(names):
+            raise InputError(f"--init: {path} has {len(poses)} poses, expected one for each of {len(names)} scans")
+        return poses
+    files = [path / f"{_stem(name)}.txt" for name in names]
+    if not any(file.exists() for file in files):
+        raise InputError(f"--init: {path} has no poses of these scans, such as {files[0].name}")
+    return np.array([read_pose(file) if file.exists() else np.full((4, 4), np.nan) for file in files])
+
+
+def _scans_of(path: Path) -> list[Path]:
+    """The file, the scans in a folder, or each of the scans of an E57 file that has several."""
+    from graphreg.cli.console import note
+    from graphreg.files import list_scans
+    from graphreg.files.folders import frame_files, natural_sort_key
+
+    if path.is_dir():
+        files = frame_files(path)
+        others = {each.name for each in files[0].parent.iterdir() if not each.name.startswith(".")}
+        if skipped := sorted(others - {each.name for each in files}, key=natural_sort_key):
+            note(f"{path}: {len(files)} scans; skipped: {', '.join(skipped)}")
+        return [scan for each in files for scan in _scans_of(each)]
     scans = list_scans(path)
     return [path.with_name(f"{path.name}#{scan.number}") for scan in scans] if len(scans) > 1 else [path]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from string import Template
@@ -15,8 +16,10 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.multiscan.multiway_result import Multiway
+from graphreg.multiscan.pose_graph import Groups
 from graphreg.poses import pose, transform
 from graphreg.reports.display_clouds import MIN_POINTS, DisplayCloud, default_view, describe_cloud, subsample
+from graphreg.reports.multiway_tables import control_rows, pair_rows, pose_rows
 from graphreg.reports.page_layout import (
     Row,
     asset,
@@ -29,7 +32,6 @@ from graphreg.reports.page_layout import (
     write_page,
 )
 from graphreg.reports.page_payload import cloud_entry
-from graphreg.reports.table_cells import percent
 from graphreg.threads import thread_count
 
 # Points of all scans together that are displayed.
@@ -80,7 +82,10 @@ def multiway_html(result: Multiway, threads: int) -> str:
     names, groups = result.names, result.groups
     registered = len(groups[0]) if groups else 0
     scene = _Scene.of(result, threads)
-    scan_head, pair_head = ("", "points", "group", "outcome"), ("", "confidence", "overlap", "in use", "reason")
+    scan_head = ("", "points", "group", "outcome")
+    pairs, control = pair_rows(result), control_rows(result)
+    edges = sorted(result.edges, key=lambda edge: (not edge.used, -edge.confidence))
+    outcomes = [("yes" if edge.used else "no", edge.reason) for edge in edges]
     body = Template(asset("multiway.html")).substitute(
         help=asset("viewer_help.html"),
         verdict=verdict_banner(
@@ -95,7 +100,12 @@ def multiway_html(result: Multiway, threads: int) -> str:
         picture=_picture(scene),
         graph=_graph_drawing(result),
         scans=table([scan_head, *(_scan_row(result, scan) for scan in range(len(names)))], "Every scan"),
-        pairs=table([pair_head, *_pair_rows(result)], "Every pair that was registered"),
+        poses=table(_headed(pose_rows(result)), "Every pose"),
+        pairs=table(
+            [*_headed(pairs[:1], "in use", "reason"), *((*a, *b) for a, b in zip(pairs[1:], outcomes, strict=True))],
+            "Every pair that was registered",
+        ),
+        control=_control_section(control),
         times=timing_table(result.timings),
         data=json_script(json.dumps(scene.payload(), allow_nan=False)),
     )
@@ -113,6 +123,16 @@ def _reason(result: Multiway) -> str:
             *(f"separate group: {', '.join(result.names[scan] for scan in group)}" for group in result.groups[1:]),
             *(f"not registered: {name}" for name in result.left_out),
             *(f"ambiguous: {name}" for name in result.doubtful),
+            *(
+                f"control point rejected: {point.name} in {result.names[point.scan]}"
+                for point in result.control
+                if point.is_outlier
+            ),
+            *(
+                ["not in the world frame: the control points in registered scans do not determine it"]
+                if not result.in_world and any(point.known for point in result.control)
+                else []
+            ),
         ]
     )
 
@@ -131,9 +151,9 @@ class _Scene:
     view : (3, 3) ndarray
         The default view of the first registered scan.
     before, after : list of (4, 4) ndarray
-        Pose of each scan about its centre; `after` is None for a scan outside the largest group.
-    radius_before : float
-        Radius of the scene before registration; after registration it is 1.
+        Pose of each scan about its centre; `after` is None for a scan that is left out. Groups are side by side.
+    radius_before, radius_after : float
+        Radius of the scene.
     shortened : bool
         Whether the scans are displayed closer together than they are before registration.
     """
@@ -144,6 +164,7 @@ class _Scene:
     before: list[Floats]
     after: list[Floats | None]
     radius_before: float
+    radius_after: float
     shortened: bool
 
     @classmethod
@@ -163,21 +184,23 @@ class _Scene:
         initial = np.array([cloud.centre for cloud in clouds])
         initial = initial - initial.mean(axis=0)
         final = np.array([transform(T, cloud.centre[None])[0] for T, cloud in zip(result.poses, clouds, strict=True)])
-        final = final - final[main].mean(axis=0)
-        unit = _radius(final[main], [clouds[scan] for scan in main])
+        view = default_view(clouds[main[0]])
+        final, unit = _side_by_side(final, result.groups or (tuple(main),), clouds, view[0])
+        shown = [scan for group in result.groups for scan in group] or main
         # Before registration scans may be far apart; then only their rotations are displayed as they are.
         scale = min(1.0, MAX_SCENE_RADIUS * unit / _radius(initial, clouds))
         initial = scale * initial
         return cls(
             clouds,
             unit,
-            default_view(clouds[main[0]]),
+            view,
             [pose(np.eye(3), centre / unit) for centre in initial],
             [
-                pose(T[:3, :3], centre / unit) if scan in main else None
+                pose(T[:3, :3], centre / unit) if scan in shown and result.groups else None
                 for scan, (T, centre) in enumerate(zip(result.poses, final, strict=True))
             ],
             _radius(initial, clouds) / unit,
+            _radius(final[shown], [clouds[scan] for scan in shown]) / unit,
             scale < 1,
         )
 
@@ -197,9 +220,24 @@ class _Scene:
             ],
             "before": [_pose_entry(T) for T in self.before],
             "after": [_pose_entry(hidden if T is None else T) for T in self.after],
-            "radii": [self.radius_before, 1.0],
+            "radii": [self.radius_before, self.radius_after],
             "view": self.view.ravel().tolist(),
         }
+
+
+def _side_by_side(centres: Floats, groups: Groups, clouds: list[DisplayCloud], right: Floats) -> tuple[Floats, float]:
+    """Centres of the scans with the groups beside each other, and the radius of the first group."""
+    centres = centres.copy()
+    radii = []
+    for group in groups:
+        rows = list(group)
+        centres[rows] -= centres[rows].mean(axis=0)
+        radii.append(_radius(centres[rows], [clouds[scan] for scan in group]))
+    at = 0.0
+    for group, radius in zip(groups, radii, strict=True):
+        centres[list(group)] += (at + radius - sum(radii)) * right
+        at += 2 * radius
+    return centres, radii[0]
 
 
 def _radius(centres: Floats, clouds: list[DisplayCloud]) -> float:
@@ -265,17 +303,16 @@ def _scan_row(result: Multiway, scan: int) -> Row:
     return name, f"{len(result.clouds[scan]):,}", str(group or "none"), outcome
 
 
-def _pair_rows(result: Multiway) -> list[Row]:
-    return [
-        (
-            f"{result.names[edge.source]} to {result.names[edge.target]}",
-            f"{edge.confidence:.2f}",
-            percent(edge.overlap),
-            "yes" if edge.used else "no",
-            edge.reason,
-        )
-        for edge in sorted(result.edges, key=lambda edge: (not edge.used, -edge.confidence))
-    ]
+def _headed(rows: Sequence[Row], *more: str) -> list[Row]:
+    """Rows of a table, the first as its head."""
+    return [("", *rows[0][1:], *more), *rows[1:]]
+
+
+def _control_section(rows: Sequence[Row]) -> str:
+    if len(rows) == 1:
+        return ""
+    points = table(_headed(rows), "Every control point and target")
+    return f'<div class="wide">\n    <h2>Control points</h2>\n{points}\n  </div>'
 
 
 def _colour(scan: int) -> list[int]:
