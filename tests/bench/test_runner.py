@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from graphreg.bench import runner
+from graphreg.bench.results_files import Results, write_results
 from graphreg.errors import InputError
+from graphreg.provenance import measured_now
 
 
 def test_options_are_those_of_the_experiment() -> None:
@@ -19,6 +21,14 @@ def test_an_option_that_the_experiment_does_not_have_is_named(tmp_path: Path) ->
     with pytest.raises(InputError, match="starts: no option of x84"):
         runner.run_experiment("x84", tmp_path, None, {"starts": 3}, True, False, None, lambda jobs, *_: jobs)
     assert not list(tmp_path.iterdir())
+
+
+def test_figures_are_drawn_again_from_recorded_rows(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [{"cloud": "a", "outliers": "uniform", "ratio": share, "alpha": 5.2, "rmsd": share} for share in (0.1, 0.5)]
+    write_results(tmp_path, "x84", Results("By the rule", measured_now("graphreg bench x84", ("poses",)), [], rows))
+    assert runner.redraw(tmp_path, None) == [tmp_path / "x84.svg"]
+    assert "Registered as published" in (tmp_path / "x84.svg").read_text()
 
 
 @pytest.mark.parametrize(

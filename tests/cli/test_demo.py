@@ -18,7 +18,6 @@ def test_scans_pictures_and_report_are_written(run: CommandLine) -> None:
     assert done.status == 0, done.err
     folder = Path("graphreg-demo")
     assert sorted(path.name for path in folder.iterdir()) == [
-        "annealing.svg",
         "registration.png",
         "report.html",
         "source.ply",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.reports.charts import HEIGHT, WIDTH, charts_side_by_side, histogram_outline, line_chart, write_svg
+from graphreg.reports.charts import histogram_outline, line_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 X = [0.5, 0.7, 0.9, 0.98]
@@ -182,27 +181,3 @@ def test_the_outline_of_a_histogram_encloses_its_bars(values: list[float]) -> No
     area = (np.diff(x) * (y[1:] + y[:-1]) / 2).sum()
     # Bins are two wide.
     assert area == pytest.approx(2 * sum(0 <= value <= 10 for value in values))
-
-
-def test_charts_are_arranged_in_rows() -> None:
-    one = line_chart({"a": (X, X)}, "t", "x", "y")
-    root = ElementTree.fromstring(charts_side_by_side([one] * 3, columns=2))
-    assert (root.get("width"), root.get("height")) == (str(2 * WIDTH), str(2 * HEIGHT))
-    moved = [group.get("transform") for group in root.iter(f"{SVG}g")]
-    assert moved == ["translate(0 0)", f"translate({WIDTH} 0)", f"translate(0 {HEIGHT})"]
-    assert ElementTree.fromstring(charts_side_by_side([one] * 3)).get("width") == str(3 * WIDTH)
-    with pytest.raises(InputError, match="charts"):
-        charts_side_by_side([])
-    with pytest.raises(InputError, match="columns"):
-        charts_side_by_side([one], columns=0)
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "chart.svg"
-    text = line_chart({"ä": (X, X)}, "t", "x", "y")
-    path.write_text("old")
-    write_svg(path, text)
-    assert path.read_text(encoding="utf-8") == text
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(OSError, match="there is no folder"):
-        write_svg(tmp_path / "missing" / "chart.svg", text)

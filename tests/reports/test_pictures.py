@@ -14,6 +14,7 @@ from tests.support.png_images import decoded
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
+from graphreg.reports.picture_text import can_write
 from graphreg.reports.pictures import (
     BLUE,
     GREY,
@@ -22,6 +23,7 @@ from graphreg.reports.pictures import (
     RED,
     Camera,
     Image,
+    ScaleBar,
     colour_map,
     panels,
     render,
@@ -151,7 +153,19 @@ def test_panels_are_side_by_side_with_captions_below() -> None:
     assert plain.shape == labelled.shape == (120, 300, 3)
     assert np.array_equal(plain[:, :150], render(scene, size=(150, 120)))
     assert np.array_equal(labelled[:80, :150], labelled[:80, 150:])
-    assert not np.array_equal(labelled[90:, :150], labelled[90:, 150:])
+    if can_write():
+        assert not np.array_equal(labelled[90:, :150], labelled[90:, 150:])
+
+
+def test_a_scale_bar_has_the_length_it_says() -> None:
+    pytest.importorskip("PIL")
+    ends = np.array([[0.0, 0, 0], [4.0, 0, 0], [2.0, 0, 1]])
+    plain, barred = (render([(ends, RED)], FRONT, (500, 250), scale_bar=bar) for bar in (None, ScaleBar(10.0, "mm")))
+    changed = np.flatnonzero((plain != barred).any(axis=(0, 2)))
+    # The points are 4 of their units apart, which is 40 mm; a fifth of the width of the picture allows 5 mm.
+    columns = np.flatnonzero((plain[:, :, 0].astype(int) - plain[:, :, 2] > 60).any(axis=0))
+    apart = np.ptp(columns) / 40
+    assert (np.ptp(changed) + 1) / apart == pytest.approx(5, abs=0.3)
 
 
 @pytest.mark.parametrize(

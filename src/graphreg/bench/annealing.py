@@ -19,7 +19,7 @@ from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
 from graphreg.bench.pairs import pair_of, points_of
 from graphreg.metrics import angular_error, rmsd
 from graphreg.registration import register
-from graphreg.reports.charts import charts_side_by_side, line_chart
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Adaptive and plain annealing"
 PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
@@ -136,19 +136,19 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
 def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return charts (SVG) of medians over beta, one for each pair."""
     return {
-        "annealing_error": _figure(rows, ROTATION_ERROR, "rotation error (degrees)"),
-        "annealing_rmsd": _figure(rows, RELATIVE_RMSD, "rmsd (of the target's size)"),
-        "annealing_time": _figure(rows, "seconds", "registration stage (s)"),
+        "annealing_error": _figure(rows, "annealing_error", "Error", ROTATION_ERROR, "rotation error (degrees)"),
+        "annealing_rmsd": _figure(rows, "annealing_rmsd", "RMSD", RELATIVE_RMSD, "rmsd (of the target's size)"),
+        "annealing_time": _figure(rows, "annealing_time", "Time", "seconds", "registration stage (s)"),
     }
 
 
-def _figure(rows: Sequence[dict[str, Any]], field: str, label: str) -> str:
+def _figure(rows: Sequence[dict[str, Any]], name: str, title: str, field: str, label: str) -> str:
     betas = distinct(row["beta"] for row in rows)
     charts = []
     for pair in distinct(row["pair"] for row in rows):
-        series = {name: (betas, [_median(rows, field, pair, name, beta) for beta in betas]) for name in METHODS}
-        charts.append(line_chart(series, pair, "cool-down rate beta", label, log_y=True))
-    return charts_side_by_side(charts, columns=2)
+        series = {kind: (betas, [_median(rows, field, pair, kind, beta) for beta in betas]) for kind in METHODS}
+        charts.append(Panel(series, f"{title}: {pair}", "cool-down rate beta", label, log_y=True))
+    return plot_grid(charts, name, columns=2)
 
 
 def _median(rows: Sequence[dict[str, Any]], field: str, pair: str, name: str, beta: float) -> float:

@@ -8,17 +8,15 @@ import numpy as np
 
 from graphreg.bench.comparison_runs import Row, completed
 from graphreg.bench.comparison_statistics import families_in
-from graphreg.reports.charts import line_chart
+from graphreg.reports.plots import Panel
 
-# Smaller values are drawn as this: a logarithmic axis has no zero.
+# Smaller values are drawn at the lower end of the axis, as below this: a logarithmic axis has no zero.
 SMALLEST_DRAWN = 1e-4
-# Lines with more points get no markers, which would hide them.
-MAX_MARKERS = 30
 
 
 def family_charts(
     rows: Sequence[Row], x_of: Callable[[Row], float], name: str, x_label: str, y_label: str, title: str = ""
-) -> list[str]:
+) -> list[Panel]:
     """Draw medians of a field over x.
 
     Parameters
@@ -36,8 +34,8 @@ def family_charts(
 
     Returns
     -------
-    list of str
-        SVG, one for each family of methods.
+    list of Panel
+        One for each family of methods.
     """
     ran = completed(rows)
     charts = []
@@ -47,7 +45,6 @@ def family_charts(
             of_method = [row for row in ran if row["method"] == method]
             xs = sorted({x_of(row) for row in of_method})
             values = [float(np.median([row[name] for row in of_method if x_of(row) == x])) for x in xs]
-            series[method] = xs, np.maximum(values, SMALLEST_DRAWN)
-        few = all(len(xs) <= MAX_MARKERS for xs, _ in series.values())
-        charts.append(line_chart(series, f"{title}{family}", x_label, y_label, log_y=True, marked=few))
+            series[method] = xs, values
+        charts.append(Panel(series, f"{title}{family}", x_label, y_label, log_y=True, floor=SMALLEST_DRAWN))
     return charts

@@ -22,7 +22,7 @@ from graphreg.bench.corruption import CLEAN
 from graphreg.bench.measured_parts import ENGINE, SYNTHETIC_SCANS
 from graphreg.bench.pairs import PREFIX
 from graphreg.engine.verdict import VERDICT
-from graphreg.reports.charts import charts_side_by_side, line_chart
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Confidence and covariance"
 PARTS = (*ENGINE, *SYNTHETIC_SCANS)
@@ -124,9 +124,8 @@ def figures(rows: Sequence[Row]) -> dict[str, str]:
     """Return a chart (SVG) of the reliability and of both kinds of errors over the threshold."""
     bins = reliability(rows)
     measured = [line["mean confidence"] for line in bins], [line["share correct"] for line in bins]
-    diagram = line_chart(
-        {"measured": measured, "calibrated": ([0, 1], [0, 1])}, "Reliability", "mean confidence", "share correct"
-    )
+    series = {"measured": measured, "calibrated": ([0, 1], [0, 1])}
+    diagram = Panel(series, "Reliability", "mean confidence", "share correct")
     thresholds = np.linspace(0, 1, 21)
     errors = {}
     for name, answer in (("false positives", False), ("false negatives", True)):
@@ -134,11 +133,8 @@ def figures(rows: Sequence[Row]) -> dict[str, str]:
         if len(confidence):
             positive = (confidence[:, None] >= thresholds).mean(axis=0)
             errors[name] = thresholds, 1 - positive if answer else positive
-    return {
-        "confidence": charts_side_by_side(
-            [diagram, line_chart(errors, "Errors of the verdict", "threshold of confidence", "share of runs")]
-        )
-    }
+    verdict = Panel(errors, "Errors of the verdict", "threshold of confidence", "share of runs")
+    return {"confidence": plot_grid([diagram, verdict], "confidence")}
 
 
 def _cross_validation(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphreg.bench import comparison_runs
+from graphreg.bench.comparison_charts import SMALLEST_DRAWN
 from graphreg.bench.comparison_runs import ROTATION_ERROR, Row, Run, completed, methods_of
 from graphreg.bench.comparison_statistics import Column, columns_by, tables_of
 from graphreg.bench.comparison_wording import remarks
@@ -21,8 +22,8 @@ from graphreg.bench.initial_poses import rotation_about_centroid, thirty_about_e
 from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of
-from graphreg.reports.charts import line_chart
 from graphreg.reports.pictures import Image
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "The cool-down rate"
 PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
@@ -36,7 +37,6 @@ BETAS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.6, 0.75, 0.9)
 # Largest rotation error of a converged registration, in degrees.
 CONVERGED = 2.0
-SMALLEST_DRAWN = 1e-4
 
 measure, left_out = comparison_runs.measure, comparison_runs.left_out
 
@@ -83,16 +83,11 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 def figures(rows: Sequence[Row]) -> dict[str, str]:
     """Return charts (SVG) by the names of their files."""
-    series = {
-        method: (betas, np.maximum(errors, SMALLEST_DRAWN)) for method, (betas, errors) in _over_beta(rows).items()
-    }
+    series = _over_beta(rows)
     if not series:
         return {}
-    return {
-        "cooling_error": line_chart(
-            series, "Error over the cool-down rate", "beta", "rotation error (degrees)", log_y=True
-        )
-    }
+    title, labels = "Error over the cool-down rate", ("beta", "rotation error (degrees)")
+    return {"cooling_error": plot_grid([Panel(series, title, *labels, log_y=True, floor=SMALLEST_DRAWN)], "cooling")}
 
 
 def pictures(data: Path | None, quick: bool) -> dict[str, Image]:

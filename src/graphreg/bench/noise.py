@@ -20,8 +20,8 @@ from graphreg.bench.initial_poses import rotation_about_centroid, thirty_about_e
 from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import before_and_after
 from graphreg.bench.pairs import pair_of, points_of
-from graphreg.reports.charts import charts_side_by_side
 from graphreg.reports.pictures import Image
+from graphreg.reports.plots import plot_grid
 
 TITLE = "Noise"
 PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
@@ -88,11 +88,13 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     def level_of(row: Row) -> float:
         return levels[row["corruption"]]
 
-    errors = family_charts(rows, level_of, ROTATION_ERROR, "noise (% of the sides)", "rotation error (degrees)")
-    times = family_charts(rows, level_of, "seconds", "noise (% of the sides)", "whole call (s)")
+    errors = family_charts(
+        rows, level_of, ROTATION_ERROR, "noise (% of the sides)", "rotation error (degrees)", "Error: "
+    )
+    times = family_charts(rows, level_of, "seconds", "noise (% of the sides)", "whole call (s)", "Time: ")
     if not errors:
         return {}
-    return {"noise_error": charts_side_by_side(errors, 3), "noise_time": charts_side_by_side(times, 3)}
+    return {"noise_error": plot_grid(errors, "noise_error", 2), "noise_time": plot_grid(times, "noise_time", 2)}
 
 
 def pictures(data: Path | None, quick: bool) -> dict[str, Image]:

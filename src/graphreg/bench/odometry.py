@@ -25,7 +25,7 @@ from graphreg.errors import FileError
 from graphreg.files import read
 from graphreg.metrics import angular_error, sequence_errors, translation_error
 from graphreg.poses import inverse, pose
-from graphreg.reports.charts import charts_side_by_side, line_chart
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "LiDAR odometry, frame to frame"
 PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
@@ -184,8 +184,8 @@ def figures(rows: Sequence[Row]) -> dict[str, str]:
         trajectories = {"ground truth": _trajectory(max(steps.values(), key=len), "truth")}
         trajectories |= {method: _trajectory(mine, "transformation") for method, mine in steps.items()}
         lines = {name: (positions[:, 0], positions[:, 1]) for name, positions in trajectories.items()}
-        charts.append(line_chart(lines, family, "x (m)", "y (m)", marked=False))
-    return {"odometry_trajectory": charts_side_by_side(charts, columns=3)} if charts else {}
+        charts.append(Panel(lines, f"From above: {family}", "x (m)", "y (m)", equal=True))
+    return {"odometry_trajectory": plot_grid(charts, "odometry_trajectory", columns=2)} if charts else {}
 
 
 def _statistics(rows: Sequence[Row]) -> dict[str, Any]:

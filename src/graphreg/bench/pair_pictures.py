@@ -7,13 +7,17 @@ import numpy as np
 from graphreg.bench.corruption import CLEAN, Corruption
 from graphreg.bench.pairs import Pair
 from graphreg.clouds import Floats
-from graphreg.poses import principal_frame, transform
+from graphreg.poses import pose, transform
 from graphreg.registration import run_method
-from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, panels
+from graphreg.reports.display_clouds import describe_cloud
+from graphreg.reports.pictures import BLUE, ORANGE, Image, ScaleBar, panels
+from graphreg.reports.previews import FRONT, picture_axes
 
-# In the principal frame x is the shortest axis of the target: along it most of the target is visible.
-CAMERA = Camera(azimuth=90.0, elevation=15.0)
 SIZE = (1600, 420)
+# Data of the comparison are in metres.
+SCALE_BAR = ScaleBar(unit="m")
+# Rotation errors below this many degrees are rounding errors of the formula.
+ROUNDING = 1e-6
 SHOWN = ("graphreg-paper", "graphreg")
 
 
@@ -38,9 +42,9 @@ def before_and_after(pair: Pair, corruption: Corruption = CLEAN, start: Floats |
     source, target = transform(initial, corruption.apply(pair.source, 0)), corruption.apply(pair.target, 1)
     found = {name: run_method(source, target, name, {}).transformation @ initial for name in SHOWN}
     poses = {"ground truth": pair.truth}
-    poses |= {f"{name} ({pair.errors(pose)[0]:.3g}°)": pose for name, pose in found.items()}
+    poses |= {f"{name}: {error_text(pair.errors(pose)[0])}": pose for name, pose in found.items()}
     clean = np.vstack([transform(initial, pair.source), pair.target])
-    frame = principal_frame(pair.target)
+    frame = upright(pair.target)
     scenes = [
         [(transform(frame, _near(source, clean)), BLUE), (transform(frame, _near(target, clean)), ORANGE)],
         *(
@@ -48,7 +52,18 @@ def before_and_after(pair: Pair, corruption: Corruption = CLEAN, start: Floats |
             for pose in poses.values()
         ),
     ]
-    return panels(scenes, ["initial pose", *poses], CAMERA, SIZE)
+    captions = ["initial pose: source blue, target orange", *poses]
+    return panels(scenes, captions, FRONT, SIZE, scale_bar=SCALE_BAR)
+
+
+def upright(points: Floats) -> Floats:
+    """Return the (4, 4) rotation into a frame in which the camera `FRONT` sees most of a cloud, and sees it upright."""
+    return pose(picture_axes(describe_cloud(points, "points")), np.zeros(3))
+
+
+def error_text(degrees: float) -> str:
+    """Format a rotation error for a caption."""
+    return f"{degrees:.2g}° off" if degrees >= ROUNDING else f"less than {ROUNDING:g}° off"
 
 
 def _near(points: Floats, others: Floats) -> Floats:

@@ -20,7 +20,7 @@ from graphreg.bench.comparison_statistics import median_of
 from graphreg.bench.comparison_wording import remarks
 from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
 from graphreg.bench.pairs import points_of
-from graphreg.reports.charts import charts_side_by_side
+from graphreg.reports.plots import plot_grid
 
 TITLE = "Initial rotation about each axis"
 PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
@@ -105,11 +105,11 @@ def figures(rows: Sequence[Row]) -> dict[str, str]:
             "rmsd",
             "initial rotation (degrees)",
             "rmsd",
-            f"{axis}: ",
+            f"About {axis}: ",
         )
         for axis in AXES
     ]
-    return {"poses": charts_side_by_side(list(chain(*charts)), len(charts[0]))} if charts[0] else {}
+    return {"poses": plot_grid(list(chain(*charts)), "poses", len(charts[0]))} if charts[0] else {}
 
 
 def _rotation(axis: str, angle: float) -> tuple[float, float, float]:

@@ -17,15 +17,16 @@ from scipy.spatial import cKDTree
 from scipy.stats import spearmanr
 
 from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
-from graphreg.bench.pair_pictures import CAMERA, SIZE
+from graphreg.bench.pair_pictures import SCALE_BAR, SIZE, upright
 from graphreg.bench.pairs import Pair, pair_of, points_of
 from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import graph_invariants
 from graphreg.features.response import inliers, intensity, resample
-from graphreg.poses import principal_frame, transform
+from graphreg.poses import transform
 from graphreg.registration import register
 from graphreg.reports.pictures import BLUE, GREY, ORANGE, Coloured, Image, colour_map, panels
+from graphreg.reports.previews import FRONT
 
 TITLE = "Resampling and invariants"
 PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
@@ -91,15 +92,15 @@ def pictures(data: Path | None, quick: bool) -> dict[str, Image]:
 
 
 def _resampled(pair: Pair) -> Image:
-    upright = transform(principal_frame(pair.target), pair.target)
-    scenes: list[list[Coloured]] = [[(upright, GREY)]]
-    scenes += [[(upright[resample(pair.target, share)], BLUE)] for share in SHARES]
-    captions = [f"M = {len(upright)}", *(f"{share:.0%} of largest response" for share in SHARES)]
-    return panels(scenes, captions, CAMERA, SIZE, point_size=2.5)
+    points = transform(upright(pair.target), pair.target)
+    scenes: list[list[Coloured]] = [[(points, GREY)]]
+    scenes += [[(points[resample(pair.target, share)], BLUE)] for share in SHARES]
+    captions = [f"all {len(points):,} points", *(f"{share:.0%} of largest response" for share in SHARES)]
+    return panels(scenes, captions, FRONT, SIZE, point_size=2.5, scale_bar=SCALE_BAR)
 
 
 def _invariants(pair: Pair) -> Image:
-    frame = principal_frame(pair.target)
+    frame = upright(pair.target)
     found = register(pair.source, pair.target, method="graphreg-paper").transformation
     with np.errstate(divide="ignore"):
         levels = [np.log(_variation(cloud)) for cloud in (pair.source, pair.target)]
@@ -113,7 +114,7 @@ def _invariants(pair: Pair) -> Image:
         [(transform(frame @ found, pair.source), BLUE), (target, ORANGE)],
     ]
     captions = ["initial pose", "V_g of the source, aligned", "V_g of the target", "registered as published"]
-    return panels(scenes, captions, CAMERA, SIZE)
+    return panels(scenes, captions, FRONT, SIZE, scale_bar=SCALE_BAR)
 
 
 def _variation(points: Floats) -> Floats:

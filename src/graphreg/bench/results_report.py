@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -19,8 +18,6 @@ from graphreg.bench.results_files import Results, Row
 from graphreg.bench.results_page import GLANCE, glance, not_first, pictures_of, results_in
 from graphreg.errors import InputError
 from graphreg.reports.page_layout import (
-    chart_figure,
-    chart_grid,
     image,
     page_from_sections,
     sortable_table,
@@ -76,10 +73,7 @@ def _section(folder: Path, name: str, result: Results) -> str:
     summary = [line for line in result.summary if line not in READING]
     parts = [f"<p><code>{escape(result.provenance.command)}</code>{escape(description)}</p>", _list(summary)]
     svgs, pngs = pictures_of(folder, name)
-    if svgs:
-        texts = (file.read_text(encoding="utf-8") for file in svgs)
-        parts.append(chart_grid(chart_figure(svg) for text in texts for svg in _single(text)))
-    parts += [image(file.read_bytes(), f"{result.title}: {file.stem}") for file in pngs]
+    parts += [image(file.read_bytes(), f"{result.title}: {file.stem}") for file in (*svgs, *pngs)]
     for title, shown in result.shown.items():
         if shown:
             caption = title or result.title
@@ -131,11 +125,6 @@ def _measured(result: Results) -> list[tuple[str, str]]:
 
 def _text(value: Any) -> str:
     return "by default" if value is None else cell(value)
-
-
-def _single(svg: str) -> list[str]:
-    """The charts of a file that has several side by side, so that the page can arrange them."""
-    return re.findall(r"<svg [^>]*font-family.*?</svg>", svg, re.DOTALL) or [svg]
 
 
 def _list(lines: Iterable[str]) -> str:

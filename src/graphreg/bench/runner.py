@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from graphreg.bench import peers
-from graphreg.bench.results_files import Results, write_results
+from graphreg.bench import EXPERIMENTS, peers
+from graphreg.bench.results_files import Results, read_results, write_results
 from graphreg.bench.run_log import RunLog, run
 from graphreg.errors import InputError
 from graphreg.provenance import fingerprint, machine, measured_now, package_versions
 from graphreg.registration import METHODS
-from graphreg.reports.charts import write_svg
 from graphreg.reports.pictures import write_png
+from graphreg.reports.plots import require_matplotlib, write_svg
 
 # Seconds that the runs of a method may take together in an experiment that sets no BUDGET of its own.
 DEFAULT_BUDGET, QUICK_BUDGET = 20.0, 1.0
@@ -72,6 +72,8 @@ def run_experiment(
     module = import_module(f"graphreg.bench.{experiment}")
     if unknown := options.keys() - options_of(experiment):
         raise InputError(f"{min(unknown)}: no option of {experiment}")
+    if hasattr(module, "figures"):
+        require_matplotlib()
     data = None if quick else data
     jobs = module.jobs(data, quick=quick, **options)
     methods = list(dict.fromkeys(job.method for job in jobs if hasattr(job, "method")))
@@ -105,14 +107,44 @@ def run_experiment(
     provenance = measured_now(_command(experiment, data, options, quick, budget), module.PARTS, versions)
     results = Results(module.TITLE, provenance, summary, made, tables and tables(rows), about)
     page = write_results(out, experiment, results)
-    return [page, *_write_pictures(module, out, rows, data, quick)]
+    return [page, *_write_figures(module, out, rows), *_write_pictures(module, out, data, quick)]
 
 
-def _write_pictures(module: Any, out: Path, rows: list[Any], data: Path | None, quick: bool) -> list[Path]:
+def redraw(out: Path, data: Path | None) -> list[Path]:
+    """Draw the figures of all experiments again from their recorded rows, without measuring.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of results.
+    data : Path or None
+        Folder with real scans; with it, pictures of scans are rendered again as well.
+
+    Returns
+    -------
+    list of Path
+        Files that were written.
+    """
+    written = []
+    for name in EXPERIMENTS:
+        path = out / f"{name}.json"
+        if path.exists():
+            module = import_module(f"graphreg.bench.{name}")
+            written += _write_figures(module, out, read_results(path).rows)
+            written += _write_pictures(module, out, data, False) if data is not None else []
+    return written
+
+
+def _write_figures(module: Any, out: Path, rows: Sequence[Any]) -> list[Path]:
     written = []
     for name, text in module.figures(rows).items() if hasattr(module, "figures") else ():
         write_svg(out / f"{name}.svg", text)
         written.append(out / f"{name}.svg")
+    return written
+
+
+def _write_pictures(module: Any, out: Path, data: Path | None, quick: bool) -> list[Path]:
+    written = []
     for name, image in module.pictures(data, quick).items() if hasattr(module, "pictures") else ():
         write_png(out / f"{name}.png", image)
         written.append(out / f"{name}.png")

@@ -26,7 +26,7 @@ from graphreg.metrics import segment_errors, sequence_errors
 from graphreg.multiscan.odometry import MODES, Odometry
 from graphreg.multiscan.trajectory import relative_transforms
 from graphreg.poses import inverse
-from graphreg.reports.charts import charts_side_by_side, line_chart
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "LiDAR odometry on whole sequences"
 PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
@@ -179,10 +179,10 @@ def figures(rows: Sequence[Row]) -> dict[str, str]:
     }
     lines = {name: (positions[:, 0], positions[:, 1]) for name, positions in {"ground truth": truth, **found}.items()}
     charts = [
-        line_chart(lines, f"{sequence}, from above", "x (m)", "y (m)", marked=False),
-        line_chart(errors, "Position error", "frame", "m", marked=False),
+        Panel(lines, f"{sequence}, from above", "x (m)", "y (m)", equal=True),
+        Panel(errors, f"{sequence}, position error", "frame", "position error (m)"),
     ]
-    return {"sequences_trajectory": charts_side_by_side(charts)}
+    return {"sequences_trajectory": plot_grid(charts, "sequences_trajectory")}
 
 
 def _errors(poses: Floats, truth: Floats) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from graphreg.features.response import response_intensity, rounding_error, x84_i
 from graphreg.files import read
 from graphreg.metrics import rmsd
 from graphreg.registration import register
-from graphreg.reports.charts import line_chart
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Outlier removal by the X84 rule"
 PARTS = (*PAPER_METHOD, *SYNTHETIC_SCANS)
@@ -157,7 +157,9 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
         )
     }
     title = "Registered as published, with outliers"
-    return {"x84": line_chart(series, title, "outliers for each inlier", "rmsd", log_y=True)} if series else {}
+    if not series:
+        return {}
+    return {"x84": plot_grid([Panel(series, title, "outliers for each inlier", "rmsd", log_y=True)], "x84")}
 
 
 def _registration_errors(rows: Sequence[dict[str, Any]]) -> list[str]:

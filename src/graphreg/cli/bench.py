@@ -20,7 +20,8 @@ def bench(
             metavar="NAME",
             help="\n\n".join(f"{name}: {what}" for name, what in EXPERIMENTS.items())
             + "\n\npaper: all experiments of the paper, from accuracy to resampling\n\nall: every experiment"
-            + f"\n\n{PAGE}: only write the page of the existing results",
+            + f"\n\n{PAGE}: only write page and figures of existing results, without measuring; with --data, also "
+            "the pictures of scans",
         ),
     ],
     out: Annotated[
@@ -75,7 +76,7 @@ def bench(
     from graphreg.bench.results_files import read_results
     from graphreg.bench.results_page import write_page
     from graphreg.bench.results_report import write_report
-    from graphreg.bench.runner import options_of, run_experiment
+    from graphreg.bench.runner import options_of, redraw, run_experiment
     from graphreg.cli.console import note, output
     from graphreg.cli.outputs import check_folder, check_outputs
     from graphreg.cli.progress import item_progress
@@ -111,6 +112,8 @@ def bench(
         else:
             output(page.read_text(encoding="utf-8"))
         note(f"written: {', '.join(map(str, (page, *others)))}, and the same as .json beside it")
+    if PAGE in names and not wanted:
+        note(f"written: {', '.join(map(str, redraw(out, data)))}")
     note(f"written: {write_page(out)}")
     if report is not None:
         # The page of all existing results, whichever of them are new.

@@ -56,7 +56,7 @@ def demo(
 
     import numpy as np
 
-    from graphreg.cli.outputs import check_folder
+    from graphreg.cli.outputs import check_folder, write_picture
     from graphreg.cli.progress import spinner
     from graphreg.datasets import synthetic
     from graphreg.features.graphs import neighbour_graph
@@ -66,8 +66,6 @@ def demo(
     from graphreg.metrics import angular_error
     from graphreg.poses import inverse, pose, rotation_from_vector
     from graphreg.registration import register
-    from graphreg.reports.charts import write_svg
-    from graphreg.reports.pictures import write_png
     from graphreg.reports.registration_page import report
 
     check_folder(out)
@@ -99,7 +97,7 @@ def demo(
         }
         with spinner(f"drawing the {name}"):
             write(out / f"{name}.ply", corrupted)
-            write_png(out / f"{name}.png", _picture(corrupted, is_outlier, graph, response, variation, scan.pose))
+            write_picture(out / f"{name}.png", _picture(corrupted, is_outlier, graph, response, variation, scan.pose))
     both = [corrupted for corrupted, _ in corrupted_scans]
     truth = inverse(target.pose) @ source.pose
     # The published method is local: its initial pose is the true one, rotated by some 20 degrees.
@@ -110,8 +108,7 @@ def demo(
         result = register(*both, seed=seed, threads=threads)
         published = register(*both, method="graphreg-paper", init=initial, seed=seed, threads=threads)
     with spinner("drawing and writing the report"):
-        write_png(out / "registration.png", _before_and_after(source, target, result))
-        write_svg(out / "annealing.svg", _annealing(published))
+        write_picture(out / "registration.png", _before_and_after(source, target, result))
         report(result, both[0], both[1], out / "report.html", names=("source.ply", "target.ply"), threads=threads)
     runs = {
         name: {
@@ -164,7 +161,7 @@ def _print(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict
         f"{published['rotation_error_after']:.2f} after {published['iterations']} iterations, "
         f"in {published['seconds']:.2f} s",
         "",
-        f"Written to {out}: the scans, source.png, target.png, registration.png, annealing.svg (published method).",
+        f"Written to {out}: the scans, source.png, target.png, registration.png.",
         f"Open {out / 'report.html'} in a browser to see the registration in 3D. Next, try",
         f"  graphreg register {out / 'source.ply'} {out / 'target.ply'}",
         f"  graphreg clean {out / 'source.ply'} {out / 'clean.ply'}",
@@ -176,7 +173,7 @@ def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
     import numpy as np
 
     from graphreg.poses import transform
-    from graphreg.reports.pictures import BLUE, ORANGE, panels
+    from graphreg.reports.pictures import BLUE, ORANGE, ScaleBar, panels
 
     def upright(points: Floats) -> Floats:
         return transform(target.pose, points)
@@ -186,20 +183,8 @@ def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
         [(upright(transform(T_target_source, source.points)), BLUE), fixed]
         for T_target_source in (np.eye(4), result.transformation)
     ]
-    return panels(clouds, ["before", "after"], size=REGISTRATION_PICTURE)
-
-
-def _annealing(result: Result) -> str:
-    from graphreg.reports.charts import charts_side_by_side, line_chart
-
-    number = [step.number for step in result.history]
-    energy = {"energy": (number, [step.energy for step in result.history])}
-    temperatures = [step.temperature for step in result.history if step.temperature is not None]
-    return charts_side_by_side(
-        [
-            line_chart(energy, "Energy", "iteration", "E", log_y=True),
-            line_chart({"temperature": (number, temperatures)}, "Temperature", "iteration", "T", log_y=True),
-        ]
+    return panels(
+        clouds, ["before: source blue, target orange", "after"], size=REGISTRATION_PICTURE, scale_bar=ScaleBar()
     )
 
 

@@ -45,14 +45,13 @@ def info(
 
     from graphreg.cli.console import output
     from graphreg.cli.inputs import with_columns
-    from graphreg.cli.outputs import check_outputs
+    from graphreg.cli.outputs import check_outputs, write_picture
     from graphreg.cli.progress import byte_progress, spinner
     from graphreg.clouds import as_cloud
     from graphreg.files import formats, list_scans, read_scan, split_scan
     from graphreg.files.las_header import LasHeader
     from graphreg.inspection import inspect
     from graphreg.meshes.triangle_mesh import Mesh
-    from graphreg.reports.pictures import write_png
     from graphreg.reports.previews import preview
 
     check_outputs(picture=png)
@@ -65,7 +64,7 @@ def info(
         found = inspect(cloud, threads)
     if png is not None:
         with spinner(f"writing {png.name}"):
-            write_png(png, preview(cloud, threads=threads))
+            write_picture(png, preview(cloud, threads=threads))
     scans = list_scans(source)
     header = cloud.header if isinstance(cloud.header, LasHeader) else None
     if as_json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphreg.clouds import Cloud, Floats
     from graphreg.meshes.triangle_mesh import Mesh
+    from graphreg.reports.pictures import Image
 
 # Chosen: a transform that tilts the vertical by more than this, in degrees, is no correction within a coordinate
 # reference system; nor is one that moves points farther than the scan is long.
@@ -49,6 +50,17 @@ def check_outputs(
             if resolved in taken:
                 raise FileError(path, "is the path of two outputs")
             taken.add(resolved)
+
+
+def write_picture(path: Path, image: Image) -> None:
+    """Write a PNG, and name the extra without which it has no text."""
+    from graphreg.cli.console import note
+    from graphreg.reports.picture_text import can_write
+    from graphreg.reports.pictures import write_png
+
+    write_png(path, image)
+    if not can_write():
+        note(f"{path.name} has no captions and no scale bar: these need pip install 'graphreg[plots]'")
 
 
 def check_folder(path: Path) -> None:

@@ -98,14 +98,13 @@ def register(
 
     from graphreg.cli.console import detail, note
     from graphreg.cli.inputs import check_voxel, unit_hint, with_columns
-    from graphreg.cli.outputs import check_outputs, write_transformed
+    from graphreg.cli.outputs import check_outputs, write_picture, write_transformed
     from graphreg.cli.progress import byte_progress, iteration_progress, spinner
     from graphreg.clouds import as_cloud
     from graphreg.files import read_cloud, read_scan
     from graphreg.files.pose_files import read_pose, write_poses
     from graphreg.method_interface import Iteration
     from graphreg.registration import run_method
-    from graphreg.reports.pictures import write_png
     from graphreg.reports.previews import before_and_after
     from graphreg.reports.registration_page import report as write_report
 
@@ -152,7 +151,7 @@ def register(
             write_report(result, moving, fixed, report, names=(source.name, target.name), threads=threads)
     if png is not None:
         with spinner(f"writing {png.name}"):
-            write_png(png, before_and_after(result, moving, fixed, threads=threads))
+            write_picture(png, before_and_after(result, moving, fixed, threads=threads))
     if as_json:
         typer.echo(result.to_json())
     else:

@@ -1,4 +1,6 @@
-"""Line charts as SVG text, for web pages and papers.
+"""Line charts of the HTML pages, as SVG text that follows the theme of the page and needs no other library.
+
+Figures of experiments and of the documentation are drawn by `plots`.
 
 Examples
 --------
@@ -10,10 +12,8 @@ True
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.files.output_file import atomic_write
 from graphreg.reports.pictures import BLUE, GREY, INK, ORANGE, PAPER, RED
 
 # Size of a chart and its margins, in pixels; the top margin depends on the legend.
@@ -107,35 +106,6 @@ def line_chart(
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def charts_side_by_side(charts: Sequence[str], columns: int | None = None) -> str:
-    """Arrange charts of `line_chart` in one SVG, row by row.
-
-    Parameters
-    ----------
-    charts : sequence of str
-    columns : int, optional
-        Charts in a row, by default all.
-
-    Returns
-    -------
-    str
-        SVG text.
-    """
-    if not charts:
-        raise InputError("charts: expected one or more, got none")
-    columns = len(charts) if columns is None else columns
-    if columns < 1:
-        raise InputError(f"columns: expected 1 or more, got {columns}")
-    width, height = WIDTH * min(columns, len(charts)), HEIGHT * math.ceil(len(charts) / columns)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
-        f'<rect width="{width}" height="{height}" fill="{hex_colour(PAPER)}"/>',
-    ]
-    for k, chart in enumerate(charts):
-        parts.append(f'<g transform="translate({WIDTH * (k % columns)} {HEIGHT * (k // columns)})">\n{chart}</g>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
 def histogram_outline(values: ArrayLike, edges: Floats) -> tuple[Floats, Floats]:
     """Count values in bins and return the outline of the bars as a line for `line_chart`.
 
@@ -152,12 +122,6 @@ def histogram_outline(values: ArrayLike, edges: Floats) -> tuple[Floats, Floats]
     """
     counts = np.histogram(values, edges)[0]
     return np.repeat(edges, 2), np.concatenate([[0], np.repeat(counts, 2), [0]])
-
-
-def write_svg(path: str | os.PathLike[str], text: str) -> None:
-    """Write SVG text. The file is replaced as a whole or not at all."""
-    with atomic_write(Path(path)) as output:
-        output.file.write(text.encode())
 
 
 def hex_colour(colour: tuple[float, float, float]) -> str:

@@ -18,7 +18,7 @@ from graphreg.reports.page_layout import (
     table,
     write_page,
 )
-from graphreg.reports.pictures import BLUE, GREY, PAPER, RED, Camera, panels, png
+from graphreg.reports.pictures import BLUE, GREY, PAPER, RED, Camera, ScaleBar, panels, png
 from graphreg.reports.table_cells import percent
 
 # Colours of distances from -1 to 1 times the limit: blue inside, pale on the surface, red outside.
@@ -89,7 +89,9 @@ def comparison_report(found: Deviation, points: Floats, path: Path, names: tuple
     limit = colour_limit(found)
     sections = {
         "": figure_cards(_cards(found)) + (table([("registration", note)], "Registration") if note else ""),
-        "Deviations": image(_picture(points, found.finite, limit), "The scan, coloured by its deviations")
+        "Deviations": image(
+            _picture(points, found.finite, limit), "The scan, coloured by its deviations, from two opposite sides"
+        )
         + _colour_scale(limit, found.signed),
         "Distribution": chart_figure(
             _histogram(found, limit), "The first and the last bin also count the points beyond them."
@@ -138,7 +140,7 @@ def _picture(points: Floats, distances: Floats, limit: float) -> bytes:
     near = np.linalg.norm(shown - centre, axis=1) <= 2 * radius
     scene = [((shown[near] - centre) / radius, colours[near])]
     views = (Camera(azimuth=30, elevation=30), Camera(azimuth=210, elevation=-30))
-    return png(panels([scene, scene], ["from one side", "from the other"], views, PICTURE))
+    return png(panels([scene, scene], (), views, PICTURE, scale_bar=ScaleBar(radius)))
 
 
 def _colour_scale(limit: float, signed: bool) -> str:

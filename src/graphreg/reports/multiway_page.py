@@ -253,7 +253,7 @@ def _pose_entry(T: Floats) -> dict[str, list[float]]:
 
 def _picture(scene: _Scene) -> str:
     """A still picture of all scans before and after, for print and for browsers without scripts."""
-    from graphreg.reports.pictures import panels, png
+    from graphreg.reports.pictures import ScaleBar, panels, png
     from graphreg.reports.previews import FRONT
 
     right, up, viewer = scene.view
@@ -266,7 +266,7 @@ def _picture(scene: _Scene) -> str:
         ]
         for poses in (scene.before, scene.after)
     ]
-    return data_uri(png(panels(panes, ("before", "after"), FRONT, PICTURE)))
+    return data_uri(png(panels(panes, (), FRONT, PICTURE, scale_bar=ScaleBar(scene.unit))))
 
 
 def _graph_drawing(result: Multiway) -> str:

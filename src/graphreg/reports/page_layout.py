@@ -153,14 +153,15 @@ def chart_figure(svg: str, note: str = "", kind: str = "", data: str = "") -> st
     return f'<figure class="chart {kind}" {data}>{labelled}{caption}</figure>'
 
 
-def image(png: bytes, description: str) -> str:
-    """Embed a PNG, at most as wide as the page, with a description for screen readers."""
-    return f'<img class="picture" alt="{escape(description)}" src="{data_uri(png)}">'
+def image(content: bytes, description: str) -> str:
+    """Embed a PNG or an SVG, at most as wide as the page, with a description for screen readers."""
+    return f'<img class="picture" alt="{escape(description)}" src="{data_uri(content)}">'
 
 
-def data_uri(png: bytes) -> str:
-    """Encode a PNG as a data URI."""
-    return "data:image/png;base64," + base64.b64encode(png).decode()
+def data_uri(content: bytes) -> str:
+    """Encode a PNG or an SVG as a data URI."""
+    kind = "png" if content.startswith(b"\x89PNG") else "svg+xml"
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def json_script(text: str) -> str:

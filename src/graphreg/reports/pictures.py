@@ -24,7 +24,7 @@ from scipy.ndimage import gaussian_filter, maximum_filter, minimum_filter
 from graphreg.clouds import Floats, as_cloud
 from graphreg.errors import InputError
 from graphreg.files.output_file import atomic_write
-from graphreg.reports.glyphs import draw_text
+from graphreg.reports.picture_text import draw_scale_bar, draw_text
 
 Image: TypeAlias = NDArray[np.uint8]
 # Points and their colour: (3,) for all points or (N, 3) for each, red, green and blue from 0 to 1.
@@ -99,11 +99,28 @@ class Camera:
         return np.asarray(rows @ _UPRIGHT[self.up])
 
 
+@dataclass(frozen=True)
+class ScaleBar:
+    """Unit of a scale bar.
+
+    Attributes
+    ----------
+    length : float, default 1
+        Length of a unit of the points, where they were scaled before rendering.
+    unit : str, default ""
+        Name of the unit.
+    """
+
+    length: float = 1.0
+    unit: str = ""
+
+
 def render(
     clouds: Sequence[Coloured],
     camera: Camera | None = None,
     size: tuple[int, int] = (800, 600),
     point_size: float | None = None,
+    scale_bar: ScaleBar | None = None,
 ) -> Image:
     """Render clouds into one picture.
 
@@ -119,6 +136,8 @@ def render(
         Width and height in pixels.
     point_size : float, optional
         Diameter of a point in pixels, by default large enough to close surfaces.
+    scale_bar : ScaleBar, optional
+        Draw a scale bar; needs the extra `plots`, and is left out without it.
 
     Returns
     -------
@@ -144,7 +163,10 @@ def render(
     canvas = np.where((winner >= 0)[..., None], colours[winner], np.array(PAPER))
     canvas *= _shade(depths, point_size * SAMPLES)[..., None]
     smooth = canvas.reshape(height, SAMPLES, width, SAMPLES, 3).mean(axis=(1, 3))
-    return np.asarray(np.round(255 * np.clip(smooth, 0, 1)), np.uint8)
+    image = np.asarray(np.round(255 * np.clip(smooth, 0, 1)), np.uint8)
+    if scale_bar is not None:
+        draw_scale_bar(image, pixels / SAMPLES / scale_bar.length, scale_bar.unit, INK)
+    return image
 
 
 def panels(
@@ -153,6 +175,7 @@ def panels(
     camera: Camera | Sequence[Camera] | None = None,
     size: tuple[int, int] = (1600, 600),
     point_size: float | None = None,
+    scale_bar: ScaleBar | None = None,
 ) -> Image:
     """Render several scenes side by side, each with a caption below it.
 
@@ -161,12 +184,13 @@ def panels(
     scenes : sequence of sequence of (points, colour)
         The clouds of each panel, as for `render`.
     captions : sequence of str, optional
-        One for each panel.
+        One for each panel; text needs the extra `plots`, and is left out without it.
     camera : Camera or sequence of Camera, optional
         One for all panels, or one for each.
     size : (int, int), default (1600, 600)
         Width and height of the whole picture in pixels.
     point_size : float, optional
+    scale_bar : ScaleBar, optional
         As for `render`.
 
     Returns
@@ -181,7 +205,7 @@ def panels(
     cameras = [camera] * len(scenes) if camera is None or isinstance(camera, Camera) else list(camera)
     if len(cameras) != len(scenes):
         raise InputError(f"camera: expected {len(scenes)}, one for each panel, got {len(cameras)}")
-    text_height = max(8, round(height / 36))
+    text_height = max(8, round(height / 28))
     below = 3 * text_height if captions else 0
     if below >= height:
         raise InputError(f"size: expected a height above {below} pixels for captions, got {height}")
@@ -190,7 +214,8 @@ def panels(
     image[:] = np.round(255 * np.array(PAPER))
     for k, scene in enumerate(scenes):
         left, right = int(edges[k]), int(edges[k + 1])
-        image[: height - below, left:right] = render(scene, cameras[k], (right - left, height - below), point_size)
+        inside = right - left, height - below
+        image[: height - below, left:right] = render(scene, cameras[k], inside, point_size, scale_bar)
         if captions:
             draw_text(image[height - below :, left:right], captions[k], text_height, INK)
     return image

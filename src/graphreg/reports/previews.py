@@ -16,7 +16,7 @@ from graphreg.reports.display_clouds import (
     displayed_pose,
     subsample,
 )
-from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, colour_map, panels, render
+from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, ScaleBar, colour_map, panels, render
 from graphreg.result import Result
 from graphreg.threads import thread_count
 
@@ -72,7 +72,8 @@ def before_and_after_image(result: Result, source: DisplayCloud, target: Display
         shown = displayed_pose(transformation, source, target)
         moved = moving @ shown.rotation.T + shown.translation
         scenes.append([(moved @ axes.T, BLUE), (fixed @ axes.T, ORANGE)])
-    return panels(scenes, ["before: source blue, target orange", "after"], FRONT, size)
+    captions = ["before: source blue, target orange", "after"]
+    return panels(scenes, captions, FRONT, size, scale_bar=ScaleBar(unit))
 
 
 def preview(cloud: Any, size: tuple[int, int] = (1000, 750), threads: int | None = None) -> Image:
@@ -101,7 +102,7 @@ def preview(cloud: Any, size: tuple[int, int] = (1000, 750), threads: int | None
     """
     described = describe_cloud(cloud, "cloud", thread_count(threads))
     points = (_picture_points(described) / described.radius) @ picture_axes(described).T
-    return render([(points, colour_map(points[:, 2]))], FRONT, size)
+    return render([(points, colour_map(points[:, 2]))], FRONT, size, scale_bar=ScaleBar(described.radius))
 
 
 def picture_axes(cloud: DisplayCloud) -> Floats:

@@ -242,11 +242,11 @@ def _vertical_axis(view: Floats) -> Floats:
 
 def _picture(map_cloud: DisplayCloud, trajectory: Trajectory) -> str:
     """A still picture of the trajectory on the map, for browsers without scripts."""
-    from graphreg.reports.pictures import GREY, ORANGE, png, render
+    from graphreg.reports.pictures import GREY, ORANGE, ScaleBar, png, render
     from graphreg.reports.previews import FRONT, picture_axes
 
     axes = picture_axes(map_cloud)
     dots, _ = _trajectory_dots(trajectory, None, map_cloud.radius)
     layers = ((map_cloud.points[: map_cloud.inlier_count], GREY), (dots, ORANGE))
     scene = [((points - map_cloud.centre) / map_cloud.radius @ axes.T, colour) for points, colour in layers]
-    return data_uri(png(render(scene, FRONT, PICTURE)))
+    return data_uri(png(render(scene, FRONT, PICTURE, scale_bar=ScaleBar(map_cloud.radius))))
