@@ -184,7 +184,7 @@ def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:
         for T_target_source in (np.eye(4), result.transformation)
     ]
     return panels(
-        clouds, ["before: source blue, target orange", "after"], size=REGISTRATION_PICTURE, scale_bar=ScaleBar()
+        clouds, ["before: source blue, target orange", "after"], size=REGISTRATION_PICTURE, scale_bar=ScaleBar(unit="m")
     )
 
 
