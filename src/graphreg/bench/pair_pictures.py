@@ -63,7 +63,7 @@ def upright(points: Floats) -> Floats:
 
 def error_text(degrees: float) -> str:
     """Format a rotation error for a caption."""
-    return f"{degrees:.2g}° off" if degrees >= ROUNDING else f"less than {ROUNDING:g}° off"
+    return f"{degrees:.2g}° off" if degrees >= ROUNDING else f"less than {ROUNDING:f}° off"
 
 
 def _near(points: Floats, others: Floats) -> Floats:
