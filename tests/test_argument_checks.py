@@ -54,6 +54,15 @@ def test_flags_choices_and_functions() -> None:
         check_choice("kind", [], ("a", "b"))
 
 
+def test_choices_have_any_case_and_the_closest_one_is_suggested() -> None:
+    assert check_choice("method", "ICP", ("icp", "icp-kp")) == "icp"
+    assert check_choice("name", "A", ("a", "A")) == "A"
+    with pytest.raises(InputError, match=r"got 'icpkp'; did you mean 'icp-kp'\?$"):
+        check_choice("method", "icpkp", ("icp-kp", "gmm"))
+    with pytest.raises(InputError, match=r"got 'x'$"):
+        check_choice("method", "x", ("icp-kp", "gmm"))
+
+
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(3)])
 def test_positive_numbers_pass(value: Any) -> None:
     assert check_positive("size", value) == float(value)

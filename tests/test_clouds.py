@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,7 +97,6 @@ def test_the_callers_array_is_not_changed() -> None:
     ("value", "message"),
     [
         (None, "NoneType"),
-        ("scan.ply", "str"),
         (b"scan", "bytes"),
         ({"x": 1}, "dict"),
         (3.0, r"\(\)"),
@@ -117,6 +117,17 @@ def test_the_callers_array_is_not_changed() -> None:
 def test_what_is_no_cloud_is_refused(value: Any, message: str) -> None:
     with pytest.raises(graphreg.InputError, match=rf"^scan: .*{message}"):
         as_cloud(value, "scan")
+
+
+def test_the_name_of_a_file_is_its_cloud(tmp_path: Path) -> None:
+    graphreg.write(tmp_path / "scan.ply", POINTS)
+    for path in (tmp_path / "scan.ply", str(tmp_path / "scan.ply")):
+        assert np.array_equal(as_cloud(path).points, POINTS)
+        assert len(graphreg.intensity(path, k=3)) == len(POINTS)
+    with pytest.raises(graphreg.FileError, match=r"missing\.ply: No such file or directory$"):
+        as_cloud(tmp_path / "missing.ply")
+    with pytest.raises(graphreg.FileError, match=r"^scan\.unknown: its suffix '\.unknown' is not known"):
+        as_cloud("scan.unknown")
 
 
 @pytest.mark.parametrize("value", [10**400, "x", object(), [[1], [1, 2]], len, {}])

@@ -272,7 +272,7 @@ def test_fewer_points_are_sampled_and_weights_belong_to_prepare(body: np.ndarray
         with pytest.raises(graphreg.InputError, match=f"^{next(iter(wrong))}: "):
             graphreg.prepare(body, **wrong)
     with pytest.raises(graphreg.InputError, match="^points: "):
-        graphreg.prepare("scan.ply")
+        graphreg.prepare(b"scan.ply")
     with pytest.raises(graphreg.InputError, match="^source: has 1 distinct"):
         graphreg.register(graphreg.prepare(np.zeros((20, 3))), body)
 

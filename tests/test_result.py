@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
+from html import escape
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +17,7 @@ import graphreg
 from graphreg import InputError, Result
 from graphreg.datasets import synthetic
 
-FIELDS = sorted(Result.__dataclass_fields__)
+FIELDS = sorted(Result.__dataclass_fields__.keys() - {"preview"})  # which is for pictures, and not in JSON
 REFUSED = "text: expected what to_json wrote"
 
 
@@ -58,3 +61,27 @@ JSON = st.recursive(
 def test_any_value_of_a_field_is_read_or_refused(text: str, name: str, value: Any) -> None:
     with suppress(InputError):
         Result.from_json(json.dumps(json.loads(text) | {name: value}))
+
+
+def test_json_has_no_preview(text: str) -> None:
+    assert "preview" not in json.loads(text)
+    with pytest.raises(InputError, match=REFUSED):
+        Result.from_json(json.dumps(json.loads(text) | {"preview": None}))
+
+
+def test_a_result_is_printed_in_at_most_twelve_lines(text: str) -> None:
+    result = Result.from_json(text)
+    degenerate = replace(result, degenerate_directions=("rotation about z",))
+    for shown in (result, degenerate, replace(result, covariance=None)):
+        lines = str(shown).splitlines()
+        assert len(lines) <= 12
+        assert lines[0] == result.reason
+        assert [line.split()[0] for line in lines[1:3]] == ["confidence", "overlap"]
+        matrix = np.array([line.split() for line in lines[-4:]], float)
+        np.testing.assert_allclose(matrix, result.transformation, atol=1e-9)
+    assert "degenerate    rotation about z" in str(degenerate)
+
+
+def test_a_result_without_points_is_text_in_a_notebook(text: str) -> None:
+    result = Result.from_json(text)
+    assert result._repr_html_() == f"<pre>{escape(str(result))}</pre>"

@@ -27,6 +27,7 @@ WRONG = {
     "choice": {**NOT_SCALARS, "true": True, "nan": math.nan},
     "path": {name: value for name, value in NOT_SCALARS.items() if name != "text"} | {"nan": math.nan, "true": True},
     "callable": {name: value for name, value in NOT_SCALARS.items() if name != "none"} | {"true": True, "one": 1},
+    "progress": {name: value for name, value in NOT_SCALARS.items() if name != "none"} | {"one": 1},
 }
 
 
@@ -63,7 +64,7 @@ CALLS = {
     "prepare": Call(graphreg.prepare, {"cloud": CLOUD}, {"points": "integer", "seed": "integer"}),
     "locate": Call(
         graphreg.locate, {"part": CLOUD, "scene": CLOUD},
-        {"most": "integer", "seed": "integer", "threads": "integer"}, ("threads",),
+        {"most": "integer", "seed": "integer", "threads": "integer", "progress": "progress"}, ("threads",),
     ),
     "deviation": Call(
         graphreg.deviation, {"cloud": CLOUD, "reference": CLOUD}, {"tolerance": "number", "threads": "integer"},
@@ -71,7 +72,7 @@ CALLS = {
     ),
     "multiway": Call(
         graphreg.multiway, {"clouds": [CLOUD, CLOUD]},
-        {"voxel": "number", "seed": "integer", "threads": "integer", "progress": "callable"}, ("voxel", "threads"),
+        {"voxel": "number", "seed": "integer", "threads": "integer", "progress": "progress"}, ("voxel", "threads"),
     ),
     "merged": Call(
         lambda **options: graphreg.multiway([CLOUD, CLOUD]).merged(**options), {}, {"voxel": "number"}, ("voxel",)
@@ -82,13 +83,13 @@ CALLS = {
     "sequence": Call(
         graphreg.sequence, {"frames": [CLOUD, CLOUD]},
         {"every": "integer", "limit": "integer", "mode": "choice", "keep_map": "flag", "threads": "integer",
-         "seed": "integer", "callback": "callable"},
+         "seed": "integer", "callback": "callable", "progress": "progress"},
         ("limit", "threads"),
     ),
     "batch": Call(
         graphreg.batch, {"jobs": [{"source": "a.ply", "target": "b.ply"}], "out": "results.jsonl", "workers": 1},
         {"out": "path", "workers": "integer", "dask": "choice", "cache": "path", "timeout": "number",
-         "retries": "integer", "again": "flag", "run": "callable", "progress": "callable"},
+         "retries": "integer", "again": "flag", "run": "callable", "progress": "progress"},
         ("workers", "dask", "cache"),
     ),
     "neighbour_graph": Call(graphreg.neighbour_graph, {"points": CLOUD}, GRAPH, ("threads",)),
@@ -109,10 +110,10 @@ CALLS = {
         graphreg.voxel_downsample, {"points": CLOUD, "size": 0.1}, {"size": "number", "threads": "integer"},
         ("threads",),
     ),
-    "read": Call(graphreg.read, {"path": "a.ply"}, {"path": "path", "progress": "callable"}),
-    "read_mesh": Call(graphreg.read_mesh, {"path": "a.stl"}, {"path": "path", "progress": "callable"}),
-    "read_cloud": Call(graphreg.read_cloud, {"path": "a.ply"}, {"path": "path", "progress": "callable"}),
-    "write": Call(graphreg.write, {"path": "c.ply", "points": CLOUD}, {"path": "path", "progress": "callable"}),
+    "read": Call(graphreg.read, {"path": "a.ply"}, {"path": "path", "progress": "progress"}),
+    "read_mesh": Call(graphreg.read_mesh, {"path": "a.stl"}, {"path": "path", "progress": "progress"}),
+    "read_cloud": Call(graphreg.read_cloud, {"path": "a.ply"}, {"path": "path", "progress": "progress"}),
+    "write": Call(graphreg.write, {"path": "c.ply", "points": CLOUD}, {"path": "path", "progress": "progress"}),
     "read_poses": Call(graphreg.read_poses, {"path": "T.txt"}, {"path": "path", "format": "choice"}, ("format",)),
     "write_poses": Call(
         graphreg.write_poses, {"path": "U.txt", "poses": np.eye(4)}, {"path": "path", "format": "choice"}, ("format",)

@@ -21,6 +21,7 @@ from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
 from graphreg.multiscan.trajectory import Trajectory
 from graphreg.registration import methods, prepare, register
+from graphreg.reports import notebook_pictures as _notebook_pictures  # noqa: F401 (registers what notebooks show)
 from graphreg.reports.registration_page import report
 from graphreg.result import Result
 from graphreg.voxels import voxel_downsample

@@ -58,10 +58,22 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """`value`; InputError unless it is one of the choices."""
-    if isinstance(value, str) and value in choices:
-        return value
-    raise InputError(f"{name}: expected one of {', '.join(choices)}, got {shown(value)}")
+    """The choice that `value` is, in upper or lower case; InputError, with the closest one, where it is none."""
+    if isinstance(value, str):
+        for choice in (value, *choices):
+            if choice in choices and choice.lower() == value.lower():
+                return choice
+    raise InputError(f"{name}: expected one of {', '.join(choices)}, got {shown(value)}{closest(value, choices)}")
+
+
+def closest(value: Any, choices: Collection[str]) -> str:
+    """A question for the choice that was probably meant, to be appended to an error message; empty if none is close."""
+    from difflib import get_close_matches
+
+    if not isinstance(value, str):
+        return ""
+    found = get_close_matches(value.lower()[:60], choices, n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def check_callable(name: str, value: Callable[..., Any] | None) -> None:

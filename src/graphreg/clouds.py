@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,23 @@ def common_extent(source: Floats, target: Floats) -> float:
     return longest
 
 
+@singledispatch
+def loaded(value: Any) -> Any:
+    """Return what a value stands for: the scan in the file that a path names; any other value as it is.
+
+    `graphreg.files` is above this layer, and registers the function that reads paths.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+    """
+    return value
+
+
 def as_cloud(
     value: Any,
     name: str = "points",
@@ -132,9 +150,10 @@ def as_cloud(
     ----------
     value : array_like or object
         (N, 3) real numbers of any dtype, stride and layout; anything numpy can read; a structured array with fields
-        x, y, z; a cloud or mesh of Open3D or trimesh; a tensor of torch; a `Mesh`; a `Cloud`, which is returned as it
-        is. Of a mesh, points are sampled by area, with normals as attributes nx, ny, nz; but its vertices are taken
-        where they sample the surface by themselves, see `graphreg.meshes.triangle_mesh.SamplingSettings`.
+        x, y, z; a cloud or mesh of Open3D or trimesh; a tensor of torch; the name of a file, which is read; a `Mesh`; a
+        `Cloud`, which is returned as it is. Of a mesh, points are sampled by area, with normals as attributes nx, ny,
+        nz; but its vertices are taken where they sample the surface by themselves, see
+        `graphreg.meshes.triangle_mesh.SamplingSettings`.
     name : str, default "points"
         Name of the argument in error messages.
     min_points : int, default 1
@@ -157,6 +176,7 @@ def as_cloud(
     array([[1., 2., 3.],
            [4., 5., 6.]])
     """
+    value = loaded(value)
     if isinstance(value, Cloud):
         cloud = value
     elif attributes is None and (mesh := as_mesh(value, name)) is not None:
@@ -182,7 +202,7 @@ def as_cloud(
 
 
 def as_mesh(value: Any, name: str = "mesh") -> Mesh | None:
-    """Convert a mesh of graphreg, trimesh or Open3D; None where a value is no mesh, or one without faces.
+    """Convert a mesh of graphreg, trimesh or Open3D, or read it; None where a value is no mesh, or one without faces.
 
     Parameters
     ----------
@@ -200,6 +220,7 @@ def as_mesh(value: Any, name: str = "mesh") -> Mesh | None:
     InputError
         Where its faces refer to vertices that it does not have.
     """
+    value = loaded(value)
     if isinstance(value, Mesh):
         return value
     if isinstance(value, np.ndarray):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -15,9 +16,12 @@ from graphreg.engine.part_pipeline import LocatedPart, locate_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
-from graphreg.registration import require_seed, result_fields
+from graphreg.feedback.progress_bars import Progress, progress_bar
+from graphreg.registration import preview_sample, require_seed, result_fields
 from graphreg.result import Alternative, Result
 from graphreg.threads import thread_count
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +61,24 @@ class Location(Result):
         return replace(location, equivalent_poses=poses)
 
 
-def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int | None = None) -> list[Location]:
+def locate(
+    part: Any,
+    scene: Any,
+    most: int = 1,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
+) -> list[Location]:
     """Find a small cloud in a large one, from any pose.
 
     The resolution follows the part, however large the scene is.
 
     Parameters
     ----------
-    part : (N, 3) array_like
-        Points, or anything that holds points.
-    scene : (M, 3) array_like, or PreprocessedCloud
+    part : (N, 3) array_like or path
+        Points, anything that holds points, or the name of a file.
+    scene : (M, 3) array_like, path, or PreprocessedCloud
         The same. What `prepare` returned keeps the index of the scene, so that further parts of similar size are
         located faster.
     most : int, default 1
@@ -75,6 +87,8 @@ def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int 
         Seed of all random sampling: the same seed gives the same bits.
     threads : int, optional
         Number of threads, by default all; the result does not depend on it.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar with the time; a function is called as progress(0, 1), and at the end as progress(1, 1).
 
     Returns
     -------
@@ -106,7 +120,13 @@ def locate(part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int 
     >>> bool(np.allclose(found[0].transformation, pair.T_target_source, atol=0.05))
     True
     """
-    return [location for location, _ in locate_with_evidence(part, scene, most, seed=seed, threads=threads)]
+    with progress_bar(progress, "locating") as show:
+        if show is not None:
+            show(0, 1)
+        found = locate_with_evidence(part, scene, most, seed=seed, threads=threads)
+        if show is not None:
+            show(1, 1)
+    return [location for location, _ in found]
 
 
 def locate_with_evidence(
@@ -121,6 +141,7 @@ def locate_with_evidence(
     large = _preprocessed(scene, "scene", settings, seed)
     found, timings = locate_part(small, large.whole_cloud(), int(most), settings, int(seed), thread_count(threads))
     timings["total"] = time.perf_counter() - began
+    _log.debug("locate: %d poses in %.3f s (%s)", len(found), timings["total"], timings)
     return [(_location(instance, settings, seed, (small, large), timings), instance) for instance in found]
 
 
@@ -163,4 +184,5 @@ def _location(
         coincident=(clouds[0].coincident, clouds[1].coincident),
         equivalent_poses=found.equivalent_poses,
         symmetry=found.symmetry,
+        preview=(preview_sample(clouds[0]), preview_sample(clouds[1])),
     )

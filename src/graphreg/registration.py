@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from graphreg.argument_checks import check_callable, check_choice, check_integer
+from graphreg.argument_checks import check_callable, check_choice, check_integer, closest
 from graphreg.baselines import BASELINES
-from graphreg.clouds import Cloud, Floats, as_cloud, as_floats
+from graphreg.clouds import Cloud, Floats, as_cloud, as_floats, sample_rows
 from graphreg.engine.coincident_points import without_coincident
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
@@ -36,8 +37,8 @@ from graphreg.method_options import (
     TricpOptions,
 )
 from graphreg.paper.published import PIPL, PaperSettings, register_published
-from graphreg.poses import as_pose
-from graphreg.result import Alternative, Result
+from graphreg.poses import as_pose, inverse, transform
+from graphreg.result import PREVIEW_POINTS, Alternative, Result
 from graphreg.threads import thread_count
 
 METHODS: dict[str, Method[MethodSettings]] = {
@@ -62,6 +63,7 @@ METHODS: dict[str, Method[MethodSettings]] = {
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+_log = logging.getLogger(__name__)
 # Larger ratios of weights would leave nothing of the lighter points' share.
 LARGEST_WEIGHT_RATIO = 1e12
 
@@ -144,11 +146,11 @@ def register(
 
     Parameters
     ----------
-    source, target : (N, 3) and (M, 3) array_like, or PreprocessedCloud
-        Points, or anything that holds points: Open3D and trimesh objects, torch tensors, what `prepare` returned.
-        Rows with NaN or infinity are left out.
+    source, target : (N, 3) and (M, 3) array_like, path, or PreprocessedCloud
+        Points, or anything that holds points: names of files, Open3D and trimesh objects, torch tensors, what `prepare`
+        returned. Rows with NaN or infinity are left out.
     method : str, default "graphreg"
-        One of `methods()`. Global methods need no initial pose, local ones a good one.
+        One of `methods()`, in upper or lower case. Global methods need no initial pose, local ones a good one.
     init : (4, 4) array_like, optional
         Initial pose. "graphreg" then only refines it, without a search.
     voxel : float, optional
@@ -220,7 +222,7 @@ def run_method(
 ) -> Result:
     """Do what `register` does, with a method and settings whose names are known at run time only."""
     began = time.perf_counter()
-    check_choice("method", method, METHODS)
+    method = check_choice("method", method, METHODS)
     check_callable("callback", callback)
     given = _accepted(source, "source", method), _accepted(target, "target", method)
     clouds = _without_coincident(given[0]), _without_coincident(given[1])
@@ -234,6 +236,7 @@ def run_method(
     initial = None if init is None else as_pose(init)
     workers = thread_count(threads)
     x, y = (_method_input(clouds[i], i, settings, seed) for i in (0, 1))
+    _log.debug("%s: source of %d points, target of %d, settings %s", method, len(x), len(y), settings)
     # Our own method also takes preprocessed clouds.
     run: Callable[..., Outcome] = METHODS[method].run
     outcome = run(x, y, settings, initial, seed, workers, callback)
@@ -245,6 +248,7 @@ def run_method(
         estimated = time.perf_counter()
         verdict = judge_outcome(outcome, workers)
         timings["judge"] = time.perf_counter() - estimated
+    _log.debug("%s: %s (confidence %.2f)", method, verdict.reason, verdict.confidence)
     alternatives = _alternatives(estimate) if estimate else ()
     return Result(
         **result_fields(outcome, verdict, settings),
@@ -257,7 +261,16 @@ def run_method(
         seed=seed,
         dropped=(given[0].dropped, given[1].dropped),
         coincident=(_coincident(given[0], clouds[0]), _coincident(given[1], clouds[1])),
+        preview=(preview_sample(clouds[0]), preview_sample(clouds[1])),
     )
+
+
+def preview_sample(cloud: Cloud | PreprocessedCloud) -> Floats:
+    """Return the points of a cloud that its result keeps for pictures."""
+    if isinstance(cloud, PreprocessedCloud):
+        rows = sample_rows(len(cloud), PREVIEW_POINTS)
+        return transform(inverse(cloud.T_local_cloud), cloud.local_points[rows])
+    return cloud.points[sample_rows(len(cloud), PREVIEW_POINTS)]
 
 
 def result_fields(outcome: Outcome, verdict: Verdict, settings: MethodSettings) -> dict[str, Any]:
@@ -286,8 +299,8 @@ def prepare(
 
     Parameters
     ----------
-    cloud : (N, 3) array_like
-        Points, or anything that holds points.
+    cloud : (N, 3) array_like or path
+        Points, anything that holds points, or the name of a file.
     points : int, default 40_000
         Points to sample at most for registration; `locate` uses all.
     weights : (N,) array_like, optional
@@ -382,7 +395,10 @@ def _settings(
     defaults: MethodSettings = METHODS[method].settings
     known = {field.name for field in fields(defaults)}
     if unknown := options.keys() - known:
-        raise InputError(f"{min(unknown)}: no setting of {method}, which has {', '.join(sorted(known))}")
+        wrong = min(unknown)
+        raise InputError(
+            f"{wrong}: no setting of {method}, which has {', '.join(sorted(known))}{closest(wrong, known)}"
+        )
     if options.get("weights") is not None:
         options = {**options, "weights": _weights(options["weights"], clouds)}
     return replace(defaults, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from graphreg.argument_checks import shown
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
+from graphreg.feedback.summaries import labelled, matrix_lines, notebook_html, rotation_text, translation_text
 from graphreg.method_interface import Iteration
+
+# Points of each cloud that a result keeps for pictures. Chosen: 0.4 MB for both.
+PREVIEW_POINTS = 8_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +35,12 @@ class Alternative:
     score: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What `register` returns: the transform, the verdict, and how it came about.
 
-    To numpy, torch and JAX a result is its 4x4 matrix.
+    To numpy, torch and JAX a result is its 4x4 matrix. Printed, it is at most twelve lines; a notebook shows them with
+    a picture of both clouds before and after registration.
 
     Attributes
     ----------
@@ -79,6 +84,8 @@ class Result:
         Points of source and target that were left out because they were in coincident clusters, such as the returns of
         a lidar at the sensor itself.
     history : tuple of Iteration
+    preview : pair of (K, 3) ndarray, or None
+        Some points of source and target for pictures, 8,000 of each at most; None for a result that was read from JSON.
     """
 
     transformation: Floats
@@ -101,6 +108,25 @@ class Result:
     dropped: tuple[int, int]
     coincident: tuple[int, int]
     history: tuple[Iteration, ...]
+    preview: tuple[Floats, Floats] | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        pose = [
+            "  transformation (x_target = T x_source)",
+            *(f"  {line}" for line in matrix_lines(self.transformation)),
+        ]
+        entries = {
+            "confidence": f"{self.confidence:.2f}",
+            "overlap": f"{100 * self.overlap:.0f} % of the source",
+            "inlier RMSE": "" if np.isnan(self.inlier_rmse) else f"{self.inlier_rmse:.4g}",
+            "rotation": rotation_text(self.transformation, self.covariance),
+            "translation": translation_text(self.transformation, self.covariance, self.centre),
+            "degenerate": "; ".join(self.degenerate_directions),
+        }
+        return "\n".join([labelled(self.reason, entries), *pose])
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the transformation, so that a result goes wherever numpy takes a 4x4 matrix."""
@@ -119,7 +145,7 @@ class Result:
         def plain(value: Any) -> Any:
             return value.tolist() if isinstance(value, np.ndarray) else asdict(value)
 
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "preview"}
         if np.isnan(self.inlier_rmse):
             values["inlier_rmse"] = None  # JSON has no NaN
         return json.dumps(values, default=plain)
@@ -142,7 +168,7 @@ class Result:
             Where the text is not what `to_json` writes.
         """
         try:
-            return cls(**_fields_from_json(json.loads(text)))
+            return cls(**_fields_from_json(json.loads(text)), preview=None)
         except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as problem:
             raise InputError(f"text: expected what to_json wrote, got {shown(text)} ({problem})") from problem
 

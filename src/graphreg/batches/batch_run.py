@@ -12,17 +12,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from graphreg.argument_checks import check_callable, check_flag, check_integer, check_positive, shown
+from graphreg.argument_checks import check_flag, check_integer, check_positive, shown
 from graphreg.batches.jobs import as_jobs, check_settings
 from graphreg.batches.schedule import Schedule
 from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
+from graphreg.feedback.progress_bars import check_progress, progress_bar
+from graphreg.feedback.summaries import labelled, notebook_html
 from graphreg.files.input_file import as_path
 from graphreg.files.output_file import check_output_path
 from graphreg.registration import register
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 POLL_INTERVAL = 5.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Batch:
     """Summary of a batch. Iterating gives its records, in the order of the jobs.
 
@@ -64,7 +66,20 @@ class Batch:
     before: int
     clouds: int
     seconds: float
-    _offsets: tuple[int, ...] = field(default=(), repr=False)
+    _offsets: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        entries = {
+            "others": f"{self.not_registered:,} not registered, {self.set_aside:,} failed",
+            "open": f"{self.jobs - self.done:,}" if self.done < self.jobs else "",
+            "earlier": f"{self.before:,} were done before this run" if self.before else "",
+            "time": f"{self.seconds:.1f} s, {self.rate:.3g} pairs a second",
+            "results": str(self.out),
+        }
+        return labelled(f"registered: {self.registered:,} of {self.jobs:,} pairs", entries)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
     @property
     def done(self) -> int:
@@ -97,7 +112,7 @@ def batch(
     retries: int = 2,
     again: bool = False,
     run: Callable[..., Result] = register,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Batch:
     """Register many pairs of files, and store each result as soon as it is there.
 
@@ -125,8 +140,8 @@ def batch(
         Whether to do jobs again that an earlier run set aside.
     run : callable, default `register`
         The function that registers a pair: takes the arguments of `register`, and workers can import it.
-    progress : callable, optional
-        Called with a `Batch` after each job, and every few seconds.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called with a `Batch` after each job, and every few seconds.
 
     Returns
     -------
@@ -163,7 +178,7 @@ def batch(
         check_settings(checked)
     _check_arguments(workers, timeout, retries, run)
     check_flag("again", again)
-    check_callable("progress", progress)
+    check_progress(progress)
     if not isinstance(dask, (str, type(None))):
         raise InputError(f"dask: expected the address of a scheduler, got {shown(dask)}")
     path = check_output_path(as_path(out, "out"))
@@ -178,10 +193,13 @@ def batch(
             return Batch(path, *schedule.counts(), time.monotonic() - began)
 
         pool = process_pool(count, timeout, retries) if dask is None else dask_cluster(dask, timeout, retries)
-        with pool as executor:
+        bar = progress_bar(None if callable(progress) else progress, "registering pairs")
+        with pool as executor, bar as show:
             for _ in _run_tasks(schedule, executor):
-                if progress is not None:
+                if callable(progress):
                     progress(summary())
+                elif show is not None:
+                    show(summary().done, len(checked))
         return replace(summary(), _offsets=schedule.offsets())
 
 

@@ -32,7 +32,7 @@ from graphreg.files.output_file import atomic_write
 from graphreg.meshes.triangle_mesh import Mesh
 from graphreg.registration import prepare_sample
 
-_log = logging.getLogger("graphreg")
+_log = logging.getLogger(__name__)
 # Bytes that are hashed at a time.
 HASH_CHUNK_BYTES = 1 << 22
 # What is stored: the fields that a preprocessed cloud is made of. What is derived from them is computed again.

@@ -24,7 +24,7 @@ TASKS_PER_THREAD = 3
 QUERY_INTERVAL = 5.0
 ANSWER_TIMEOUT = 30.0
 RESUME_HINT = "start the same batch again to resume it"
-_log = logging.getLogger("graphreg")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The command line, one module per command.
 
-Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted, 141 output pipe closed.
+Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted (Ctrl-C), 141 output pipe closed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from graphreg.cli.locate import locate
 from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
 from graphreg.cli.sequence import sequence
+from graphreg.cli.user_errors import Command
 from graphreg.cli.view import view
 
 # The exception of Typer for wrong usage, which it does not export.
@@ -60,19 +61,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(register)
-app.command()(locate)
-app.command()(compare)
-app.command()(sequence)
-app.command()(multiway)
-app.command()(view)
-app.command()(batch)
-app.command()(info)
-app.command()(clean)
-app.command()(apply)
-app.command()(convert)
-app.command()(demo)
-app.command()(bench)
+app.command(cls=Command)(register)
+app.command(cls=Command)(locate)
+app.command(cls=Command)(compare)
+app.command(cls=Command)(sequence)
+app.command(cls=Command)(multiway)
+app.command(cls=Command)(view)
+app.command(cls=Command)(batch)
+app.command(cls=Command)(info)
+app.command(cls=Command)(clean)
+app.command(cls=Command)(apply)
+app.command(cls=Command)(convert)
+app.command(cls=Command)(demo)
+app.command(cls=Command)(bench)
 app.add_typer(data, name="data")
 # Docstrings are wrapped for the source; the help is wrapped by the terminal.
 for _command in (*app.registered_commands, *data.registered_commands):
@@ -125,8 +126,7 @@ def main() -> None:
         if isinstance(exit.__context__, BrokenPipeError):
             sys.exit(PIPE_CLOSED)
         raise
-    except KeyboardInterrupt:
-        typer.echo("graphreg: interrupted", err=True)
+    except KeyboardInterrupt:  # outside of a command
         sys.exit(130)
     sys.exit(status)
 

@@ -76,7 +76,7 @@ def batch(
     import logging
 
     from graphreg.batches.batch_run import batch as run
-    from graphreg.cli.console import is_quiet, note, output
+    from graphreg.cli.console import is_quiet, output
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import count_progress, spinner
     from graphreg.reports.batch_page import write_summary_csv, write_summary_page
@@ -84,7 +84,7 @@ def batch(
     results = jobs.with_suffix(".results.jsonl") if out is None else out
     check_outputs(page=report, table=csv)
     # Its warnings on missing workers.
-    logging.getLogger("graphreg").disabled = is_quiet()
+    logging.getLogger("graphreg").setLevel(logging.CRITICAL if is_quiet() else logging.WARNING)
     try:
         with count_progress(f"registering {jobs.name}") as show:
             done = run(
@@ -98,9 +98,8 @@ def batch(
                 again=again,
                 progress=lambda now: show(now.done, now.jobs, now.rate),
             )
-    except KeyboardInterrupt:
-        note(f"graphreg: interrupted; finished jobs are in {results}, and the same command resumes")
-        raise
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt(f"finished jobs are in {results}, and the same command resumes") from interrupt
     if csv is not None:
         with spinner(f"writing {csv.name}"):
             write_summary_csv(csv, done)

@@ -73,6 +73,7 @@ def bench(
     """
     import json
 
+    from graphreg.argument_checks import check_choice
     from graphreg.bench.results_files import read_results
     from graphreg.bench.results_page import write_page
     from graphreg.bench.results_report import write_report
@@ -83,9 +84,8 @@ def bench(
     from graphreg.errors import InputError
 
     wanted: dict[str, None] = {}
+    names = [check_choice("names", name, (*EXPERIMENTS, *GROUPS, PAGE)) for name in names]
     for name in names:
-        if name not in (*EXPERIMENTS, *GROUPS, PAGE):
-            raise InputError(f"name: expected one of {', '.join((*EXPERIMENTS, *GROUPS, PAGE))}, got {name!r}")
         wanted |= dict.fromkeys(GROUPS.get(name, (name,) if name != PAGE else ()))
     if data is not None and not data.is_dir():
         raise InputError(f"data: {data} is not a folder")
@@ -104,9 +104,8 @@ def bench(
             mine.setdefault("peers", False)
         try:
             page, *others = run_experiment(name, out, data, mine, quick, fresh, budget, item_progress)
-        except KeyboardInterrupt:
-            note(f"graphreg: {name} interrupted; the same command without --fresh resumes it")
-            raise
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt("the same command without --fresh resumes it") from interrupt
         if as_json:
             results[name] = read_results(page.with_suffix(".json")).to_dict()
         else:

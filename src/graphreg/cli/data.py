@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from graphreg.cli.options import Quiet, Verbose
+from graphreg.cli.user_errors import Command
 
 
 def _names(incomplete: str) -> list[str]:
@@ -79,7 +80,7 @@ def show(
         output("To see which of them you have, pass --folder or set GRAPHREG_DATA.")
 
 
-@data.command()
+@data.command(cls=Command)
 def get(
     context: typer.Context,
     name: Annotated[
@@ -104,14 +105,14 @@ def get(
     import json
     from dataclasses import asdict
 
+    from graphreg.argument_checks import check_choice
     from graphreg.cli.console import output
     from graphreg.cli.progress import byte_progress
     from graphreg.datasets.catalogue import DATASETS
     from graphreg.datasets.download import download_dataset
     from graphreg.errors import InputError
 
-    if name not in DATASETS:
-        raise InputError(f"name: expected one of {', '.join(DATASETS)}, got {name!r}")
+    name = check_choice("name", name, DATASETS)
     dataset = DATASETS[name]
     folder, as_json = folder or context.obj[0], as_json or context.obj[1]
     if not dataset.archives:

@@ -58,7 +58,7 @@ def info(
     (source,) = with_columns(columns, source)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
-    cloud = as_cloud(scan)
+    cloud = as_cloud(scan, str(source))
     mesh = scan if isinstance(scan, Mesh) else None
     with spinner("inspecting"):
         found = inspect(cloud, threads)

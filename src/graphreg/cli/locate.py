@@ -60,7 +60,7 @@ def locate(
     check_outputs(pose=out, cloud=save_aligned, page=report, source=part)
     with byte_progress(f"reading {part.name}") as show:
         scan = read_scan(part, progress=show)
-    small = as_cloud(scan)
+    small = as_cloud(scan, str(part))
     with byte_progress(f"reading {scene.name}") as show:
         large = read_cloud(scene, progress=show)
     with spinner("locating"):
@@ -88,10 +88,11 @@ def locate(
 
 def _print(location: Location) -> None:
     from graphreg.cli.console import output
+    from graphreg.feedback.summaries import matrix_lines
 
     output(f"{location.reason} (confidence {location.confidence:.2f})")
     if location.degenerate_directions:
         output(f"degenerate directions: {'; '.join(location.degenerate_directions)}")
     output("transformation (x_scene = T x_part):")
-    for row in location.transformation:
-        output("  " + " ".join(f"{value:15.9f}" for value in row))
+    for line in matrix_lines(location.transformation):
+        output(line)

@@ -54,8 +54,9 @@ def register(
         str | None,
         typer.Option(help="Degrees of freedom to estimate, some of rx,ry,rz,x,y,z; default all. Only of graphreg."),
     ] = None,
-    iterations: Annotated[
-        int | None, typer.Option(help="Maximal number of iterations; default that of the method. Not of graphreg.")
+    max_iterations: Annotated[
+        int | None,
+        typer.Option("--iterations", help="Maximal number of iterations; default that of the method. Not of graphreg."),
     ] = None,
     chosen: Annotated[
         list[str] | None,
@@ -111,12 +112,12 @@ def register(
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
     source, target = with_columns(columns, source, target)
     settings = dict(map(_setting, chosen or []))
-    options = {"voxel": voxel, "dof": dof, "max_iterations": iterations}
+    options = {"voxel": voxel, "dof": dof, "max_iterations": max_iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
     initial = None if init is None else np.eye(4) if init == IDENTITY and not init.exists() else read_pose(init)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
-    moving = as_cloud(scan)
+    moving = as_cloud(scan, str(source))
     with byte_progress(f"reading {target.name}") as show:
         fixed = read_cloud(target, progress=show)
     check_voxel(voxel, {source.name: moving, target.name: fixed})
@@ -163,6 +164,7 @@ def register(
 
 def _print(result: Result) -> None:
     from graphreg.cli.console import output
+    from graphreg.feedback.summaries import matrix_lines
 
     output(f"{result.reason} (confidence {result.confidence:.2f})")
     if result.degenerate_directions:
@@ -171,8 +173,8 @@ def _print(result: Result) -> None:
     stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
     output(f"time: {result.timings['total']:.2f} s ({stages})")
     output("transformation (x_target = T x_source):")
-    for row in result.transformation:
-        output("  " + " ".join(f"{value:15.9f}" for value in row))
+    for line in matrix_lines(result.transformation):
+        output(line)
 
 
 def _setting(text: str) -> tuple[str, Any]:

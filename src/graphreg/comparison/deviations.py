@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.argument_checks import check_positive
-from graphreg.clouds import Cloud, Floats, Mask, as_cloud, as_mesh
+from graphreg.clouds import Cloud, Floats, Mask, as_cloud, as_mesh, loaded
 from graphreg.comparison.cloud_distance import PoseUncertainty, cloud_distances
 from graphreg.meshes.mesh_distance import mesh_distances
 from graphreg.poses import NORMAL_ATTRIBUTES, as_pose, transform
@@ -127,10 +127,10 @@ def deviation(
 
     Parameters
     ----------
-    cloud : (N, 3) array_like
-        Points, or anything that holds points.
-    reference : Mesh or (M, 3) array_like
-        A mesh, also one of trimesh or Open3D, or a cloud, in the same unit.
+    cloud : (N, 3) array_like or path
+        Points, anything that holds points, or the name of a file.
+    reference : Mesh, (M, 3) array_like or path
+        A mesh, also one of trimesh or Open3D, or a cloud, in the same unit; or the name of a file.
     transformation : Result or (4, 4) array_like, optional
         Of the cloud to the reference; by default they are in the same frame. The covariance of a result counts in the
         level of detection.
@@ -166,6 +166,7 @@ def deviation(
         scan.points if transformation is None else transform(as_pose(transformation, "transformation"), scan.points)
     )
     level = None
+    reference = loaded(reference)
     mesh = as_mesh(reference, "reference")
     if mesh is not None:
         distances, signed = mesh_distances(mesh, points, workers)

@@ -11,6 +11,7 @@ retry       where the evidence is weak, or the scene may repeat itself: all prop
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,7 @@ class RetryParameters:
 
 
 RETRY = RetryParameters()
+_log = logging.getLogger(__name__)
 
 
 def register_graphreg(
@@ -264,6 +266,7 @@ class _StageClock:
         """Book the time since the last lap on a stage."""
         now = time.perf_counter()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        _log.debug("%s: %.3f s", stage, now - self._last)
         self._last = now
 
 

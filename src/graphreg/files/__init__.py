@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from graphreg.argument_checks import check_callable
-from graphreg.clouds import Cloud, Floats, as_cloud, as_mesh
+from graphreg.clouds import Cloud, Floats, as_cloud, as_mesh, loaded
 from graphreg.errors import FileError
+from graphreg.feedback.progress_bars import check_progress, progress_bar
 from graphreg.files.attribute_columns import omitted_attributes
 from graphreg.files.faces import vertex_cloud
 from graphreg.files.input_file import InputFile, Progress, as_path, require_file
@@ -38,6 +39,9 @@ __all__ = [
     "split_scan",
     "write",
 ]
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def formats() -> dict[str, Format]:
     return {suffix: format for suffix, (format, _, _) in _FORMATS.items()}
 
 
-def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Floats:
+def read(path: str | os.PathLike[str], *, progress: bool | Progress | None = None) -> Floats:
     """Read the points of a file, without those that are not finite; of a mesh, points sampled from its surface.
 
     Text may end without a line break, unless nothing declares how many rows there are and the last number has fewer
@@ -118,8 +122,9 @@ def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> F
         The suffix selects the format, see `formats`. One scan of an E57 file is site.e57#2, by its number from 1, or
         site.e57#hall, by its name, see `list_scans`. The coordinates of a text file are in the columns 2, 3 and 4 of
         points.csv#2,3,4; without these they are found by their names, or are the first three.
-    progress : callable, optional
-        Called as progress(done_bytes, total_bytes) every few megabytes; what it raises is passed on.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called as progress(done_bytes, total_bytes) every few megabytes; what it raises
+        is passed on.
 
     Returns
     -------
@@ -144,7 +149,7 @@ def read(path: str | os.PathLike[str], *, progress: Progress | None = None) -> F
     return read_cloud(path, progress=progress).points
 
 
-def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Cloud:
+def read_cloud(path: str | os.PathLike[str], *, progress: bool | Progress | None = None) -> Cloud:
     """Read a file with the attributes of its points.
 
     Parameters
@@ -180,7 +185,7 @@ def read_cloud(path: str | os.PathLike[str], *, progress: Progress | None = None
     return as_cloud(read_scan(path, progress=progress))
 
 
-def read_mesh(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Mesh:
+def read_mesh(path: str | os.PathLike[str], *, progress: bool | Progress | None = None) -> Mesh:
     """Read a file with its faces: .stl, .obj, .ply or .off.
 
     Parameters
@@ -215,7 +220,7 @@ def read_mesh(path: str | os.PathLike[str], *, progress: Progress | None = None)
     return scan
 
 
-def read_scan(path: str | os.PathLike[str], *, progress: Progress | None = None) -> Cloud | Mesh:
+def read_scan(path: str | os.PathLike[str], *, progress: bool | Progress | None = None) -> Cloud | Mesh:
     """Read a file as it is: a mesh where it has faces, else a cloud.
 
     Parameters
@@ -233,15 +238,30 @@ def read_scan(path: str | os.PathLike[str], *, progress: Progress | None = None)
         As in `read`.
     """
     path, scan = split_scan(as_path(path))
-    check_callable("progress", progress)
+    check_progress(progress)
     require_file(path)  # a pipe has no size to check counts against
     _, reader, _ = _format(path)
     # Rows that are not finite are dropped and counted, so numpy need not warn of them.
-    with InputFile(path, progress) as file, np.errstate(all="ignore"):
+    with (
+        progress_bar(progress, f"reading {path.name}") as show,
+        InputFile(path, show) as file,
+        np.errstate(all="ignore"),
+    ):
         if file.size == 0:
             file.fail("is empty")
         chosen = () if scan is None else (scan,)
+        _log.debug("reading %s, %d bytes", path, file.size)
         return cast("Cloud | Mesh", _function(reader)(file, *chosen))
+
+
+# A path is accepted wherever a cloud or a mesh is.
+@loaded.register(str)
+@loaded.register(os.PathLike)
+def _scan_at(path: str | os.PathLike[str]) -> Cloud | Mesh:
+    try:
+        return read_scan(path)
+    except OSError as problem:
+        raise FileError(Path(path), problem.strerror or str(problem)) from problem
 
 
 def split_scan(path: Path) -> tuple[Path, str | None]:
@@ -294,7 +314,7 @@ def list_scans(path: str | os.PathLike[str]) -> list[E57Scan]:
         return cast("list[E57Scan]", _function("e57.list_scans")(file))
 
 
-def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | None = None) -> tuple[str, ...]:
+def write(path: str | os.PathLike[str], points: Any, *, progress: bool | Progress | None = None) -> tuple[str, ...]:
     """Write points or a mesh to a file. On any failure an existing file stays as it was.
 
     The attributes of a Cloud are written to .ply, .pcd, .las, .laz, .npz and .csv as far as the format can represent
@@ -307,8 +327,8 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     path : str or path-like
         The suffix selects the format, see `formats`.
     points : (N, 3) array_like, Cloud or Mesh
-    progress : callable, optional
-        Called as progress(done_bytes, total_bytes), in bytes of memory.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called as progress(done_bytes, total_bytes), in bytes of memory.
 
     Returns
     -------
@@ -329,10 +349,15 @@ def write(path: str | os.PathLike[str], points: Any, *, progress: Progress | Non
     ((), ('intensity',))
     """
     path = as_path(path)
-    check_callable("progress", progress)
+    check_progress(progress)
     format, _, writer = _format(path)
     mesh = as_mesh(points, "points") if format.faces else None
     check_writable(path, faces=mesh is not None)
+    with progress_bar(progress, f"writing {path.name}") as show:
+        return _write(path, points, mesh, writer, show)
+
+
+def _write(path: Path, points: Any, mesh: Mesh | None, writer: str, progress: Progress | None) -> tuple[str, ...]:
     if mesh is not None:
         with atomic_write(path, progress) as output, np.errstate(all="ignore"):
             _function(f"{path.suffix.lower()[1:]}.write_mesh")(output, mesh)

@@ -10,24 +10,27 @@ adjust    control points and targets join groups, and count in one least squares
 
 from __future__ import annotations
 
+import logging
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphreg.argument_checks import check_callable
 from graphreg.clouds import Cloud, Floats, Mask, as_cloud
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
+from graphreg.feedback.progress_bars import Progress, check_progress
 from graphreg.files.control_points import ControlPoint
 from graphreg.multiscan.multiview_refinement import refine_multiview
 from graphreg.multiscan.multiway_result import ControlResidual, Edge, Multiway
 from graphreg.multiscan.network_adjustment import Sightings, adjust_network, place_groups
-from graphreg.multiscan.pairwise import PairwiseRegistration, Progress, centroid
+from graphreg.multiscan.pairwise import PairwiseRegistration, centroid
 from graphreg.multiscan.pose_graph import (
     Groups,
     alternative_support,
@@ -50,6 +53,8 @@ from graphreg.multiscan.survey_inputs import SurveyInputs, checked_survey
 from graphreg.poses import PoseGraph, inverse, pose
 from graphreg.registration import prepare_sample
 from graphreg.threads import thread_count
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -103,16 +108,17 @@ def multiway(
     voxel: float | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Multiway:
     """Register several scans into one frame, in any order and from any pose.
 
     Parameters
     ----------
     clouds : sequence of array_like
-        Two or more clouds: (N, 3) arrays, or anything else that `register` takes.
+        Two or more clouds: (N, 3) arrays, names of files, or anything else that `register` takes.
     names : sequence of str, optional
-        Different names of the scans, for messages and results. The default is scan 0, scan 1, ...
+        Different names of the scans, for messages and results. The default is those of the files, or scan 0, scan 1,
+        ...
     init : (N, 4, 4) array_like, optional
         Initial poses, x_world = P x_scan; NaN for a scan without one. Scans that overlap in these poses are registered
         from there; what these pairs leave unconnected is registered from any pose.
@@ -129,8 +135,8 @@ def multiway(
         Seed of the random sampling. The same seed gives the same bits.
     threads : int, optional
         Number of threads, by default all cores. The result does not depend on it.
-    progress : callable, optional
-        Called as progress(done, total) after each pair. The total may grow.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called as progress(done, total) after each pair; the total may grow.
 
     Returns
     -------
@@ -162,7 +168,7 @@ def multiway(
     True
     """
     stopwatch = _Stopwatch()
-    check_callable("progress", progress)
+    check_progress(progress)
     with stopwatch.stage("describe"):
         names = _checked_names(clouds, names)
         survey = checked_survey(names, init, fixed, dof, control)
@@ -430,10 +436,17 @@ def _checked_names(clouds: Any, names: Sequence[str] | None) -> tuple[str, ...]:
         raise InputError(f"clouds: expected a list of at least two, got {got}")
     if not (names is None or isinstance(names, Iterable)):
         raise InputError(f"names: expected {len(clouds)} different ones, got {names!r}")
-    checked = tuple(f"scan {number}" for number in range(len(clouds))) if names is None else tuple(map(str, names))
+    checked = _default_names(clouds) if names is None else tuple(map(str, names))
     if len(checked) != len(clouds) or len(set(checked)) < len(checked):
         raise InputError(f"names: expected {len(clouds)} different ones, got {', '.join(checked)}")
     return checked
+
+
+def _default_names(clouds: Sequence[Any]) -> tuple[str, ...]:
+    """Names of files, where the clouds are files of different names; else scan 0, scan 1, ..."""
+    files = tuple(Path(cloud).name for cloud in clouds if isinstance(cloud, (str, os.PathLike)))
+    different = len(set(files)) == len(clouds)
+    return files if different else tuple(f"scan {number}" for number in range(len(clouds)))
 
 
 def _preprocessed(
@@ -493,7 +506,9 @@ class _Stopwatch:
     def stage(self, name: str) -> Iterator[None]:
         began = time.perf_counter()
         yield
-        self._stages[name] = self._stages.get(name, 0.0) + time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        _log.debug("multiway, %s: %.3f s", name, seconds)
+        self._stages[name] = self._stages.get(name, 0.0) + seconds
 
     def timings(self) -> dict[str, float]:
         """The stages, and the total since the start."""

@@ -11,6 +11,7 @@ import numpy as np
 from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
+from graphreg.feedback.summaries import labelled, listed, notebook_html
 from graphreg.files.las_header import LasHeader, common_header
 from graphreg.metrics import angular_error
 from graphreg.multiscan.data_snooping import SIGNIFICANCE
@@ -90,7 +91,7 @@ class ControlResidual:
         return not self.used and self.probability < SIGNIFICANCE
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Multiway:
     """Result of `multiway`.
 
@@ -140,6 +141,29 @@ class Multiway:
     fixed: tuple[int, ...]
     control: tuple[ControlResidual, ...]
     in_world: bool
+
+    def __repr__(self) -> str:
+        first = self.groups[0] if self.groups else ()
+        used = [edge for edge in self.edges if edge.used]
+        residuals = np.array([self.pair_residual(edge) for edge in used]).reshape(-1, 2)
+        sigmas = np.array([self.deviations(scan) for scan in first]).reshape(-1, 2)
+        outliers = [f"{point.name} in {self.names[point.scan]}" for point in self.control if point.is_outlier]
+        entries = {
+            "pairs": f"{len(used)} of {len(self.edges)} are edges of the pose graph",
+            "residuals": _largest(residuals, "between the poses and a pair"),
+            "sigma": _largest(sigmas, "of a pose"),
+            "frame": "of fixed scans or control points" if self.in_world else "",
+            "groups": f"{len(self.groups)} without an edge between them" if len(self.groups) > 1 else "",
+            "left out": listed(list(self.left_out)),
+            "doubtful": listed(list(self.doubtful)),
+            "outliers": listed(outliers),
+            "time": f"{self.timings['total']:.2f} s",
+        }
+        verdict = "registered" if self.success else "not all registered"
+        return labelled(f"{verdict}: {len(first)} of {len(self.names)} scans in one frame", entries)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
     @property
     def success(self) -> bool:
@@ -302,3 +326,11 @@ class Multiway:
         }
         scan_of_point = np.repeat(np.array(self.groups[0], np.int32), [len(cloud) for cloud in members])
         return replace(as_cloud(points, attributes={**attributes, "scan": scan_of_point}), header=header)
+
+
+def _largest(values: Floats, what: str) -> str:
+    """The largest of rotations in degrees and of distances, in words."""
+    if not len(values) or np.isnan(values).all():
+        return ""
+    degrees, distance = np.nanmax(values, axis=0)
+    return f"at most {degrees:.2g}° and {distance:.2g} {what}"

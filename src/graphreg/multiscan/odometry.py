@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
+from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.files import read_cloud
 from graphreg.files.folders import frame_files
 from graphreg.multiscan.maps import GlobalMap, LocalMap, PosedCloud
@@ -32,6 +35,7 @@ from graphreg.registration import prepare_sample, register
 from graphreg.threads import thread_count
 
 MODES = ("map", "pairs")
+_log = logging.getLogger(__name__)
 
 
 class Odometry:
@@ -181,6 +185,7 @@ def sequence(
     threads: int | None = None,
     seed: int = 0,
     callback: Callable[[FrameResult], bool | None] | None = None,
+    progress: bool | Progress | None = None,
 ) -> Trajectory:
     """Estimate the trajectory of a moving sensor: its pose at each frame, with respect to the first.
 
@@ -204,6 +209,9 @@ def sequence(
         Seed of the random sampling. The same seed gives the same bits.
     callback : callable, optional
         Called with the `FrameResult` of each frame; returning True stops there.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called as progress(done, total) after each frame; the total is 0 where it is
+        not known.
 
     Returns
     -------
@@ -235,13 +243,19 @@ def sequence(
     check_integer("every", every, 1)
     check_flag("keep_map", keep_map)
     check_callable("callback", callback)
+    check_progress(progress)
     end = None if limit is None else (check_integer("limit", limit, 1) - 1) * every + 1
     odometry = Odometry(mode=mode, threads=threads, seed=seed)
     global_map = GlobalMap() if keep_map else None
     steps: list[FrameResult] = []
-    for number, frame in islice(enumerate(_frames(frames)), 0, end, every):
+    every_frame = _frames(frames)
+    chosen = islice(enumerate(every_frame), 0, end, every)
+    # Known of a list, and of the files in a folder.
+    known = len(range(length_hint(every_frame))[:end:every])
+    for number, frame in counted(chosen, progress, "registering frames", known):
         step = replace(odometry.add(frame), number=number, name=_name_of(frame, number))
         steps.append(step)
+        _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
         if global_map is not None and step.success and (step.keyframe or mode == "pairs"):
             global_map.add(odometry.newest, step.voxel)
         if callback is not None and callback(step):

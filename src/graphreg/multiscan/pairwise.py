@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from graphreg.clouds import Floats
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
+from graphreg.feedback.progress_bars import progress_bar
 from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pose_graph import Groups, connected_groups
 from graphreg.multiscan.retrieval import Pair
@@ -18,8 +21,7 @@ from graphreg.poses import adjoint, inverse, pose
 from graphreg.registration import register
 from graphreg.result import Result
 
-Progress = Callable[[int, int], None]
-"""Called as progress(done, total) after each pair."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class PairwiseRegistration:
     voxel : float or None
         As in `register`.
     seed, threads : int
-    progress : callable or None
-        Called as progress(done, total) after each pair; the total may grow.
+    progress : bool, callable, bar of tqdm, or None
+        As in `multiway`.
     dof : tuple of str, or None
         Degrees of freedom of each pair, as in `register`.
     edges : dict of (int, int) to Edge
@@ -61,7 +63,7 @@ class PairwiseRegistration:
     voxel: float | None = None
     seed: int = 0
     threads: int = 1
-    progress: Progress | None = None
+    progress: Any = None
     dof: tuple[str, ...] | None = None
     edges: dict[Pair, Edge] = field(default_factory=dict)
     _done: int = 0
@@ -82,7 +84,7 @@ class PairwiseRegistration:
             Refine each pair from these poses; by default it is registered from any pose.
         """
         total = self._done + len(pairs)
-        with ThreadPoolExecutor(self.threads) as pool:
+        with progress_bar(self.progress, "registering pairs") as show, ThreadPoolExecutor(self.threads) as pool:
             futures = [pool.submit(self._edge, pair, poses) for pair in pairs]
             try:
                 for pair, future in zip(pairs, futures, strict=True):
@@ -90,8 +92,9 @@ class PairwiseRegistration:
                     if edge.success or pair not in self.edges:
                         self.edges[pair] = edge
                     self._done += 1
-                    if self.progress is not None:
-                        self.progress(self._done, total)
+                    _log.debug("pair %s to %s: %s", self.names[pair[0]], self.names[pair[1]], edge.reason)
+                    if show is not None:
+                        show(self._done, total)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from graphreg.clouds import Floats
+from graphreg.feedback.summaries import labelled, notebook_html
 from graphreg.poses import inverse
 
 
@@ -57,7 +58,7 @@ class FrameResult:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Result of `sequence`.
 
@@ -71,6 +72,28 @@ class Trajectory:
 
     steps: tuple[FrameResult, ...]
     map: Floats | None = None
+
+    def __repr__(self) -> str:
+        if not self.steps:
+            return "not registered: no frames"
+        failed = [step for step in self.steps if not step.success]
+        worst = min(self.steps, key=lambda step: step.confidence)
+        positions = self.poses[:, :3, 3]
+        entries = {
+            "length": f"{np.linalg.norm(np.diff(positions, axis=0), axis=1).sum():.6g}",
+            "end": f"({', '.join(f'{value:.6g}' for value in positions[-1] + 0.0)})",
+            "confidence": f"at least {worst.confidence:.2f}, in frame {worst.name}",
+            "keyframes": f"{sum(step.keyframe for step in self.steps):,}",
+            "searches": f"{sum(step.global_search for step in self.steps):,} frames by global search",
+            "failed": f"{len(failed):,}; the first is {failed[0].name}, {failed[0].reason}" if failed else "",
+            "map": "" if self.map is None else f"{len(self.map):,} points",
+            "time": f"{np.median([step.seconds for step in self.steps]):.3f} s a frame, without reading",
+        }
+        verdict = "not all registered" if failed else "registered"
+        return labelled(f"{verdict}: {len(self.steps) - len(failed):,} of {len(self.steps):,} frames", entries)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
     @property
     def poses(self) -> Floats:

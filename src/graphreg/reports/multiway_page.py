@@ -114,6 +114,11 @@ def multiway_html(result: Multiway, threads: int) -> str:
     return page_from_body(title, escape(title), "multiway registration", body, styles, scripts)
 
 
+def multiway_picture(result: Multiway) -> str:
+    """Return a picture of all scans before and after registration, as a URI."""
+    return _picture(_Scene.of(result, thread_count(None)))
+
+
 def _reason(result: Multiway) -> str:
     used = sum(edge.used for edge in result.edges)
     inconsistent = sum(edge.success and not edge.used for edge in result.edges)

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -60,21 +61,27 @@ def report(
     *,
     names: Sequence[str] = ("source", "target"),
     threads: int | None = None,
-) -> None:
+) -> Path:
     """Write a report of a registration: one HTML file of a few megabytes that needs no other file and no network.
 
     Parameters
     ----------
     result : Result
         What `register` returned for source and target.
-    source, target : array_like or Cloud
-        (N, 3) and (M, 3) points. Of larger clouds 120,000 points are displayed.
+    source, target : array_like or path
+        (N, 3) and (M, 3) points, anything that holds points, or names of files. Of larger clouds 120,000 points are
+        displayed.
     path : path_like
         The file to write. It is replaced as a whole or not at all.
     names : (str, str), default ("source", "target")
         Names of the clouds on the page, for instance those of their files.
     threads : int, optional
         Number of threads, by default all.
+
+    Returns
+    -------
+    Path
+        The file, as an absolute path.
 
     Raises
     ------
@@ -89,7 +96,8 @@ def report(
     >>> from graphreg.datasets import synthetic
     >>> pair = synthetic.pair("hare", 20.0, points=2000)
     >>> result = graphreg.register(pair.source, pair.target)
-    >>> graphreg.report(result, pair.source, pair.target, "report.html", names=("0 degrees", "20 degrees"))
+    >>> graphreg.report(result, pair.source, pair.target, "report.html", names=("0 degrees", "20 degrees")).name
+    'report.html'
     """
     from graphreg.reports.previews import as_result  # slow to import, and rarely needed
 
@@ -98,6 +106,7 @@ def report(
         raise InputError(f"names: expected two, for the source and the target, got {names!r}")
     clouds = describe_pair(source, target, threads)
     write_page(file, registration_html(checked, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
+    return file.absolute()
 
 
 def registration_html(

@@ -115,6 +115,13 @@ def trajectory_html(trajectory: Trajectory, truth: Floats | None, name: str, thr
     return page_from_body(name, escape(name), "sequence", body, styles, scripts)
 
 
+def trajectory_picture(trajectory: Trajectory) -> str:
+    """Return a picture of the trajectory on its map, as a URI; empty where there is no map."""
+    if trajectory.map is None or len(trajectory.map) < MIN_POINTS:
+        return ""
+    return _picture(describe_cloud(trajectory.map, "map", thread_count(None)), trajectory)
+
+
 def _reason(trajectory: Trajectory, failed: list[FrameResult]) -> str:
     if not failed:
         worst = min(trajectory.steps, key=lambda step: step.confidence)
