@@ -114,11 +114,11 @@ def test_a_data_set_without_a_direct_download(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("get", "unicorn"), "name: expected one of stanford_bunny, "),
-        (("get", "toy"), "folder: expected a folder for the data; pass --folder or set GRAPHREG_DATA"),
+        (("get", "unicorn"), "NAME: expected one of stanford_bunny, "),
+        (("get", "toy"), "--folder: expected a folder for the data; pass it or set GRAPHREG_DATA"),
         (("get", "toy", "--folder", "scans"), "http://127.0.0.1:1/toy.tar.gz: the connection failed"),
         (("get", "toy", "--folder", "file"), "file"),
-        (("--folder", "nowhere"), "folder: nowhere is not a folder"),
+        (("--folder", "nowhere"), "--folder: nowhere is not a folder"),
         (("put", "toy"), "put"),
     ],
 )

@@ -113,7 +113,7 @@ def test_files_of_another_format_and_an_empty_map_are_noted(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nowhere",), "folder: nowhere is no folder"),
+        (("nowhere",), "graphreg: nowhere is no folder"),
         (("frames", "-o", "poses.doc"), "its suffix '.doc' is not known"),
         (("frames", "--report", "page.txt"), "expected a report that ends in .html"),
         (("frames", "--truth", "short.kitti"), "has 2 poses, too few for 5 frames"),

@@ -33,7 +33,7 @@ def scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("register a.ply a.ply --method tricp --set overlaps=1", "overlaps: no setting of tricp"),
         ("locate a.ply a.ply --most 0", "--most: expected"),
         ("locate few.ply a.ply", "few.ply: has 3 "),
-        ("sequence a.ply", "a.ply: "),
+        ("sequence a.ply", "a.ply is no folder"),
         ("compare a.ply a.ply --tolerance -1 --aligned", "--tolerance: expected"),
         ("bench acuracy", "did you mean 'accuracy'?"),
         ("data get stanford_bunnny", "did you mean 'stanford_bunny'?"),

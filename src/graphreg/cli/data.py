@@ -48,7 +48,7 @@ def show(
     from graphreg.errors import InputError
 
     if folder is not None and not folder.is_dir():
-        raise InputError(f"folder: {folder} is not a folder")
+        raise InputError(f"--folder: {folder} is not a folder")
     rows = []
     for dataset in DATASETS.values():
         found = None if folder is None else dataset.locate(folder)
@@ -125,7 +125,7 @@ def get(
             output(f"Files of {destination}: {dataset.layout}")
         raise typer.Exit(1)
     if folder is None:
-        raise InputError("folder: expected a folder for the data; pass --folder or set GRAPHREG_DATA")
+        raise InputError("--folder: expected a folder for the data; pass it or set GRAPHREG_DATA")
     target, downloads = download_dataset(dataset, folder, byte_progress)
     if as_json:
         typer.echo(json.dumps({"name": name, "folder": str(target), "downloads": [asdict(d) for d in downloads]}))

@@ -53,7 +53,9 @@ def in_terms_of_options(problem: InputError, parameters: list[Any], given: dict[
         return problem
     names = {parameter.name: parameter for parameter in parameters}
     shown = [_shown(names.get(name), given.get(name), name) for name in found[1].split(", ")]
-    return InputError(f"{', '.join(shown)}: {str(problem)[found.end() :]}")
+    subject, rest = ", ".join(shown), str(problem)[found.end() :]
+    # Some say the value as well: "folder: nowhere is no folder".
+    return InputError(rest if rest.startswith(f"{subject} ") else f"{subject}: {rest}")
 
 
 def _shown(parameter: Any, value: Any, name: str) -> str:
