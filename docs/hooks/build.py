@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from generated import every_command, list_of_formats, list_of_methods, settings_of_every_method
+from graphreg.reports.glossary import glossary_table
 from mathematics import with_formulas
 
 PARTS = {
@@ -14,6 +15,7 @@ PARTS = {
     "<!-- list of methods -->": list_of_methods,
     "<!-- list of formats -->": list_of_formats,
     "<!-- every command -->": every_command,
+    "<!-- glossary -->": glossary_table,
 }
 EXAMPLE = re.compile(r"<!-- example (\w+\.py) -->")
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -233,3 +233,12 @@ def test_the_page_is_complete_without_scripts(browser: Browser, tmp_path: Path) 
     assert browser.evaluate("document.querySelectorAll('thead button').length") == 0
     assert browser.evaluate("document.querySelector('#theme').getClientRects().length") == 0
     assert column(browser, 0) == ["icp", "cpd", "ecm"]
+
+
+def test_numbers_do_not_break_and_rows_name_their_columns_on_phones() -> None:
+    html = table([("", "x", "reason", "z"), ("scan_01", "4.3e-06", "not registered, 3 of 4", "-0.5 mm")], "t")
+    assert '<td class="nowrap" data-label="x">4.3e-06</td>' in html
+    assert '<td class="nowrap" data-label="z">-0.5 mm</td>' in html
+    assert '<td class="text" data-label="reason">not registered, 3 of 4</td>' in html
+    assert "scan_<wbr>01" in html
+    assert figure_cards([("a", "0.0036°, 4.3e-06", "")]).count('class="nowrap"') == 2

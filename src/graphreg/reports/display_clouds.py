@@ -33,6 +33,8 @@ MAX_DISTANCE = 3.0
 PARALLEL_COSINE = 0.7
 # The default view is tilted from the normal of the flat side by these angles to the right and upwards, in radians.
 VIEW_AZIMUTH, VIEW_ELEVATION = 0.35, 0.35
+# A room or a landscape is seen from above, this far off the vertical, in radians, so that its walls stand upright.
+OBLIQUE = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +177,9 @@ def surface_distances(source: DisplayCloud, target: DisplayCloud, transformation
 def default_view(cloud: DisplayCloud) -> Floats:
     """Choose the viewpoint from which most of a cloud is visible.
 
-    The camera looks at the flat side of the cloud: from the scanner's position, or from above for a landscape. Up is
-    z. For a camera that looks along z, up is y, or -y for the frame of a depth camera, which looks along +z with y
-    pointing down.
+    The camera looks at the flat side of the cloud: from the scanner's position, or obliquely from above for a landscape
+    or a room. Up is z. For a camera that looks along z, up is y, or -y for the frame of a depth camera, which looks
+    along +z with y pointing down.
 
     Returns
     -------
@@ -192,7 +194,9 @@ def default_view(cloud: DisplayCloud) -> Floats:
     across = float(flat @ centre)
     from_origin = abs(across) > max(1.0, PARALLEL_COSINE * float(np.linalg.norm(centre)))
     horizontal = abs(flat[2]) > PARALLEL_COSINE
-    viewer = flat * (np.sign(flat[2]) if horizontal and not from_origin else -np.sign(across) or 1.0)
+    if horizontal and not from_origin:
+        return np.asarray(rotation_from_vector([-OBLIQUE, 0, 0]))
+    viewer = flat * (-np.sign(across) or 1.0)
     up = np.array([0.0, np.sign(viewer[2]), 0.0]) if horizontal else np.array([0.0, 0.0, 1.0])
     right = np.cross(up, viewer)
     right /= np.linalg.norm(right)

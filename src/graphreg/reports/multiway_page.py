@@ -94,7 +94,7 @@ def multiway_html(result: Multiway, threads: int) -> str:
         before="as read, displayed closer together" if scene.shortened else "as read",
         swatches="\n".join(
             f'      <label><input type="checkbox" name="show" value="{scan}" checked>'
-            f'<i class="swatch" style="background:{_hex_colour(scan)}"></i>{escape(name)}</label>'
+            f'<i class="swatch" style="background:{_hex_colour(scan)}"></i>{scan + 1} {escape(name)}</label>'
             for scan, name in enumerate(names)
         ),
         picture=_picture(scene),
@@ -294,9 +294,12 @@ def _graph_drawing(result: Multiway) -> str:
     for scan, ((x, y), name) in enumerate(zip(nodes, result.names, strict=True)):
         right, below = np.cos(angle[scan]), np.sin(angle[scan])
         anchor = "start" if right > 0.2 else "end" if right < -0.2 else "middle"
-        lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{_hex_colour(scan)}"/>')
         lines.append(
-            f'<text x="{x + 14 * right:.1f}" y="{y + 18 * below + 4:.1f}" text-anchor="{anchor}">{escape(name)}</text>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="12" fill="{_hex_colour(scan)}">'
+            f"<title>{escape(name)}</title></circle>"
+            f'<text class="number" x="{x:.1f}" y="{y:.1f}">{scan + 1}</text>'
+            f'<text class="name" x="{x + 18 * right:.1f}" y="{y + 24 * below + 5:.1f}" text-anchor="{anchor}">'
+            f"{escape(name)}</text>"
         )
     return "\n".join([*lines, "</svg>"])
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import datetime
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any
 
 from graphreg.files.output_file import atomic_write
 from graphreg.provenance import machine, package_versions
+from graphreg.reports.glossary import explained
 from graphreg.reports.table_cells import cell, columns_of, is_number
 
 ASSETS = Path(__file__).parent / "page"
@@ -33,6 +35,9 @@ MAX_LARGE_FIGURE = 24
 MIN_CONTENTS = 4
 # Tables with at least this many columns beside the row headers scroll in narrow windows.
 WIDE_TABLE_COLUMNS = 3
+
+# A number, with its unit.
+NUMBER = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?(\s?[%°]|\s\S{1,3})?$")
 
 Row = tuple[str, ...]
 
@@ -124,8 +129,8 @@ def verdict_banner(success: bool, headline: str, reason: str, beside: str = "") 
 def figure_cards(cards: Iterable[tuple[str, str, str]]) -> str:
     """Format key figures as cards: (name, value, explanation)."""
     blocks = (
-        f'<div><dt>{escape(name)}</dt><dd class="{"long" if len(value) > MAX_LARGE_FIGURE else "short"}">'
-        f"{escape(value)}<small>{escape(note)}</small></dd></div>"
+        f'<div><dt>{explained(name)}</dt><dd class="{"long" if len(value) > MAX_LARGE_FIGURE else "short"}">'
+        f"{_unbroken(value)}<small>{escape(note)}</small></dd></div>"
         for name, value, note in cards
     )
     return '<dl class="figures">\n' + "\n".join(blocks) + "\n</dl>"
@@ -179,17 +184,26 @@ def table(rows: Iterable[Row], caption: str) -> str:
     caption : str
         Name of the table, for screen readers.
     """
-    lines, wide = [], False
+    lines, wide, names = [], False, list[str]()
     for header, *cells in rows:
         wide = wide or len(cells) >= WIDE_TABLE_COLUMNS
         if header:
-            data = "".join(f"<td>{escape(text)}</td>" for text in cells)
-            lines.append(f'<tr><th scope="row">{escape(header)}</th>{data}</tr>')
+            lines.append(f'<tr><th scope="row">{_breakable(header)}</th>{labelled_cells(names, cells)}</tr>')
         else:
-            names = "".join(f'<th scope="col">{escape(text)}</th>' for text in cells)
-            lines.append(f"<thead><tr><td></td>{names}</tr></thead>")
+            names = cells
+            head = "".join(f'<th scope="col">{explained(text)}</th>' for text in cells)
+            lines.append(f"<thead><tr><td></td>{head}</tr></thead>")
     html = _captioned(lines, caption)
     return scroll_region("wide-table", html, caption) if wide else html
+
+
+def labelled_cells(names: Sequence[str], cells: Sequence[str]) -> str:
+    """Format the cells of a row; on phones, where a row is a block, the names of their columns precede them."""
+    labels = names if len(names) == len(cells) else [""] * len(cells)
+    return "".join(
+        f'<td class="{"nowrap" if NUMBER.match(text) else "text"}" data-label="{escape(name)}">{escape(text)}</td>'
+        for name, text in zip(labels, cells, strict=True)
+    )
 
 
 def scroll_region(kind: str, body: str, name: str) -> str:
@@ -216,8 +230,7 @@ def sortable_table(rows: Sequence[Mapping[str, Any]], caption: str, published_pr
         name: " ".join(["number"] * (name in numeric) + ["published"] * name.startswith(published_prefix))
         for name in names
     }
-    # Names of files and columns may break at their underscores.
-    headers = {name: escape(name).replace("_", "_<wbr>") for name in names}
+    headers = {name: _breakable(name) if (shown := explained(name)) == escape(name) else shown for name in names}
     head = "".join(f'<th scope="col" class="{classes[name]}">{headers[name]}</th>' for name in names)
     lines = [f"<thead><tr>{head}</tr></thead>", "<tbody>"]
     for row in rows:
@@ -240,6 +253,20 @@ def timing_table(timings: Mapping[str, float]) -> str:
     total = timings.get("total", whole)
     rows.append(f'<tr class="total"><th scope="row">total</th><td class="number">{total:.3f} s</td><td></td></tr>')
     return _captioned(rows, "Seconds of each stage")
+
+
+def _breakable(text: str) -> str:
+    """Escape the name of a file or a column, which may break at its underscores."""
+    return escape(text).replace("_", "_<wbr>")
+
+
+def _unbroken(text: str) -> str:
+    """Escape text whose numbers must not break, as they could at their signs."""
+    parts = (
+        f'<span class="nowrap">{escape(part)}</span>' if NUMBER.match(part) else escape(part)
+        for part in text.split(", ")
+    )
+    return ", ".join(parts)
 
 
 def _captioned(lines: Iterable[str], caption: str) -> str:

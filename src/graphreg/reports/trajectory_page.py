@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -25,6 +26,7 @@ from graphreg.reports.page_layout import (
     data_uri,
     figure_cards,
     json_script,
+    labelled_cells,
     page_from_body,
     scroll_region,
     verdict_banner,
@@ -197,7 +199,7 @@ def _frame_table(steps: Iterable[FrameResult]) -> str:
     for step in steps:
         target = f"{step.target}{', by global registration' if step.global_search else ''}"
         cells = (step.reason, f"{step.confidence:.2f}", target, f"{step.seconds:.3f}")
-        data = "".join(f"<td>{escape(text)}</td>" for text in cells)
+        data = labelled_cells(columns[1:], cells)
         kind = "good" if step.success else "bad"
         rows.append(f'<tr class="{kind}"><th scope="row">{escape(step.name)}</th>{data}</tr>')
     return scroll_region("wide-table", "\n".join([*rows, "</table>"]), "Every frame")
@@ -225,7 +227,8 @@ def _payload(map_cloud: DisplayCloud, trajectory: Trajectory, truth: Floats | No
     dots, kinds = _trajectory_dots(trajectory, truth, map_cloud.radius)
     view = default_view(map_cloud)
     heights = (map_cloud.points - map_cloud.centre) @ _vertical_axis(view)
-    height_levels = levels(heights, *np.quantile(heights, (LOWEST, HIGHEST)))
+    ends = np.quantile(heights, (LOWEST, HIGHEST)).tolist()
+    height_levels = levels(heights, *ends)
     track, surface = (
         cloud_entry((points - map_cloud.centre) / map_cloud.radius, 1.0, spacing)
         for points, spacing in ((dots, 1 / DOTS_PER_RADIUS), (map_cloud.points, map_cloud.spacing / map_cloud.radius))
@@ -236,7 +239,19 @@ def _payload(map_cloud: DisplayCloud, trajectory: Trajectory, truth: Floats | No
         "near_surface": map_cloud.near_surface_count,
         "levels": encoded(height_levels),
     }
-    return {"clouds": [track, surface], "view": view.ravel().tolist(), "palette": palette()}
+    return {
+        "clouds": [track, surface],
+        "view": view.ravel().tolist(),
+        "palette": palette(),
+        "heights": _height_ends(map_cloud, view, ends),
+    }
+
+
+def _height_ends(map_cloud: DisplayCloud, view: Floats, ends: list[float]) -> list[str]:
+    """Text of the heights at both ends of the colour scale, in the frame of the map."""
+    centre = float(map_cloud.centre @ _vertical_axis(view))
+    digits = max(0, 2 - math.floor(math.log10(max(ends[1] - ends[0], 1e-9))))
+    return [f"{end + centre:.{digits}f}" for end in ends]
 
 
 def _vertical_axis(view: Floats) -> Floats:

@@ -48,8 +48,8 @@ EDGE_BRIGHTNESS = 0.6
 FIELD_OF_VIEW = 0.8
 # Distance of the camera, in units of that at which spheres of both clouds' radii fit the height of the window.
 CAMERA_DISTANCE = 1.05
-# The camera looks this far to the right of the clouds, as a share of the larger radius: the controls cover that part.
-CAMERA_OFFSET = 0.35
+# A line through fewer points says nothing.
+MIN_CHART_POINTS = 3
 # Size of the transform handle, in units of the larger radius.
 HANDLE_SIZE = 0.8
 INITIAL_POSE, START_POSE = "as read", "last start"
@@ -154,7 +154,8 @@ class Viewer:
         self._access = ViewerAccess(host)
         with _no_output():
             self._server = Server(self._access, host, free_port(host, port), f"{names[0]} → {names[1]}")
-        self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+        # Beside the clouds, not over them.
+        self._server.gui.configure_theme(control_layout="fixed", show_logo=False, show_share_button=False)
         self._handle = self._add_clouds()
         self._place_camera()
         self._add_settings()
@@ -215,7 +216,7 @@ class Viewer:
 
     def _place_camera(self) -> None:
         """Look at both clouds from the default view of the target."""
-        right, up, viewer = default_view(self._target)
+        _, up, viewer = default_view(self._target)
         translation = displayed_pose(self._live.snapshot.pose, self._source, self._target).translation
         distance = CAMERA_DISTANCE * (1 + float(np.linalg.norm(translation)) / 2) / np.sin(FIELD_OF_VIEW / 2)
         upright = np.zeros(3)
@@ -223,7 +224,7 @@ class Viewer:
         self._server.scene.set_up_direction(upright)
         camera = self._server.initial_camera
         camera.fov = FIELD_OF_VIEW
-        camera.look_at = translation / 2 + CAMERA_OFFSET * right
+        camera.look_at = translation / 2
         camera.position = camera.look_at + distance * viewer
 
     def _add_settings(self) -> None:
@@ -337,8 +338,8 @@ class Viewer:
             self._update_chart(snapshot.iterations)
 
     def _update_chart(self, iterations: tuple[Iteration, ...]) -> None:
-        self._energy_chart.visible = len(iterations) > 1
-        if len(iterations) > 1 and iterations is not self._charted:
+        self._energy_chart.visible = len(iterations) >= MIN_CHART_POINTS
+        if self._energy_chart.visible and iterations is not self._charted:
             self._charted = iterations
             self._energy_chart.data = (
                 np.array([now.number for now in iterations], float),

@@ -48,12 +48,7 @@
     element("legend").hidden = mode === "scans";
     element("legend-title").textContent = LEGENDS[mode] ?? "";
     element("legend-bar").parentElement.hidden = !ends;
-    if (ends) {
-      [element("legend-low").textContent, element("legend-high").textContent] = ends;
-      const bar = element("legend-bar").getContext("2d"), image = bar.createImageData(255, 1);
-      image.data.set(coloursOf(mode, 0).subarray(0, 1020));
-      bar.putImageData(image, 0, 0);
-    }
+    if (ends) drawScale(ends, coloursOf(mode, 0));
   }
 
   element("colours").addEventListener("change", recolour);

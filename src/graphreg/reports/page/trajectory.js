@@ -34,6 +34,7 @@
       ["--target", "--outlier", "--source"].forEach((name, level) => track.set(themed(name), 4 * level));
       for (let level = 0; level < 255; level++) heights.set(palette.subarray(3 * level, 3 * level + 3), 4 * level);
       heights.set(themed("--unknown"), 4 * 255);
+      drawScale(data.heights, heights);
       viewer.colour(
         [{ levels: clouds[0].levels, colours: track }, { levels: clouds[1].levels, colours: heights }],
         themed("--stage"),

@@ -603,6 +603,14 @@ function themed(name) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
 
+/** Draw the colour scale: the colours of 255 levels, and the text at both ends. */
+function drawScale(ends, colours) {
+  [element("legend-low").textContent, element("legend-high").textContent] = ends;
+  const bar = element("legend-bar").getContext("2d"), image = bar.createImageData(255, 1);
+  image.data.set(colours.subarray(0, 1020));
+  bar.putImageData(image, 0, 0);
+}
+
 /** Connects the check boxes, the slider and the button of a page to its viewer; `show(value, checked)` handles a box. */
 function connectControls(viewer, show = (value, checked) => (viewer.shown.clouds[Number(value)] = checked)) {
   for (const box of document.querySelectorAll("[name=show]")) {
