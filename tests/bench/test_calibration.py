@@ -26,7 +26,8 @@ def runs_on(subjects: list[str], correct: list[bool], inliers: list[int]) -> lis
     return [
         {
             "scene": subject, "correct": yes, "nearest_inliers": count, "tightness": 0.5, "spread": 10.0,
-            "floating": 0.0, "margin": 1.0, "similarity": 0.0, "degenerate": False, "confidence": 0.5,
+            "floating_in_clutter": 0.1, "seen_through": 0.0, "variety": 0.1, "margin": 1.0, "similarity": 0.0,
+            "degenerate": False, "confidence": 0.5,
         }
         for subject, yes, count in zip(subjects, correct, inliers, strict=True)
     ]  # fmt: skip
@@ -60,11 +61,12 @@ def test_errors_sampled_from_the_covariance_are_calibrated() -> None:
 @pytest.mark.slow
 def test_the_logistic_fit_recovers_the_constants_that_made_the_runs() -> None:
     rng = np.random.default_rng(4)
-    constants = np.array([-4.0, 1.5, 2.0, 0.3, -9.0, 1.0, -1.0])
+    constants = np.array([-4.0, 1.5, 2.0, 0.3, -2.0, -3.0, 0.5, 1.0, -1.0])
     rows: list[dict[str, Any]] = [
         {
             "nearest_inliers": int(rng.integers(0, 60)), "tightness": rng.random(), "spread": 20 * rng.random(),
-            "floating": 0.1 * rng.random(), "margin": rng.uniform(-2, 2), "similarity": rng.random(),
+            "floating_in_clutter": 0.1 + rng.random(), "seen_through": rng.random(), "variety": rng.random() / 3,
+            "margin": rng.uniform(-2, 2), "similarity": rng.random(),
         }
         for _ in range(6000)
     ]  # fmt: skip

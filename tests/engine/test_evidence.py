@@ -8,7 +8,7 @@ from tests.support.strategies import Floats, random_transform, small_pair
 
 import graphreg._core as _core
 from graphreg.datasets import synthetic
-from graphreg.engine.evidence import PairEvidence
+from graphreg.engine.evidence import EVIDENCE, PairEvidence
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
 from graphreg.poses import pose
@@ -123,3 +123,22 @@ def test_inlier_sums_are_those_of_numpy() -> None:
         _core.inlier_sums(x, nx, y, ny, weights, poses, distances[::-1].copy(), 0.7, 1)
     with pytest.raises(ValueError, match="one for each pair"):
         _core.inlier_sums(x, nx, y, ny, weights[:5], poses, distances, 0.7, 1)
+
+
+def test_the_variety_of_inliers_is_that_of_their_normals() -> None:
+    """None on a plane, a third on a sphere: at the pose of a cloud on itself all of its surfels are inliers."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(6000, 3))
+    sphere = points / np.linalg.norm(points, axis=1, keepdims=True)
+    for cloud, expected in ((points * [1, 1, 0], 0.0), (sphere, 1 / 3)):
+        x, y = build_pyramids(preprocess(cloud, "source"), preprocess(cloud, "target"))
+        found, _ = PairEvidence(x, y).gather(to_pyramid_frames(np.eye(4), x, y), 1.0)
+        assert found.variety == pytest.approx(expected, abs=0.05)
+        assert found.seen_through == 0
+
+
+def test_ranking_features_give_the_scores(pair: synthetic.Pair, evidence: PairEvidence, truth: Floats) -> None:
+    poses = np.array([truth, random_transform(0, 0.0), random_transform(1, 0.0)])
+    evaluation = evidence.add_support(poses, evidence.evaluate(poses))
+    weights = np.array([*EVIDENCE.weights, *EVIDENCE.support_weights])
+    np.testing.assert_allclose(evidence.ranking_features(poses) @ weights, evaluation.scores)

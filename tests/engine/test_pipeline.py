@@ -204,13 +204,7 @@ def test_an_initial_pose_is_refined(name: str) -> None:
         assert found.hypotheses == 1
 
 
-@pytest.mark.parametrize(
-    "vector",
-    [
-        [1.6, 0.0, 0.0],
-        pytest.param([0.0, 1.6, 0.0], marks=pytest.mark.xfail(reason="called a success, barely", strict=True)),
-    ],
-)
+@pytest.mark.parametrize("vector", [[1.6, 0.0, 0.0], [0.0, 1.6, 0.0]])
 def test_a_wrong_initial_pose_is_not_replaced_by_a_search(vector: list[float]) -> None:
     pair = small_pair("casting")
     wrong = about(pair.target.mean(axis=0), vector) @ pair.T_target_source

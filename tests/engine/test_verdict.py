@@ -110,11 +110,17 @@ def test_probability_grows_with_the_evidence() -> None:
         tightness=0.4,
         spread=20.0,
         floating=0.02,
+        seen_through=0.1,
+        floating_in_clutter=0.2,
+        variety=0.05,
         margin=1.0,
         similarity=0.3,
     )
     assert 0 < probability_of(some) < 1
-    more = {"nearest_inliers": 200, "tightness": 0.8, "spread": 90.0, "floating": 0.0, "margin": 2.0, "similarity": 0.0}
+    more = {
+        "nearest_inliers": 200, "tightness": 0.8, "spread": 90.0, "floating_in_clutter": 0.1, "seen_through": 0.0,
+        "variety": 0.2, "margin": 2.0, "similarity": 0.0,
+    }  # fmt: skip
     for name, value in more.items():
         assert probability_of(replace(some, **{name: value})) > probability_of(some), name
     # A pose far below the runner-up: no overflow.

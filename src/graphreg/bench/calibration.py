@@ -139,12 +139,9 @@ def cross_validated_confidence(rows: Sequence[Row]) -> list[float]:
     """Return the confidence of each run by constants that were fitted without its object."""
     folds, constants = cross_validate(rows, fit_logit)
     probability = logistic((predictors(rows) * constants[folds]).sum(axis=1))
-    limit = np.array([VERDICT.most_if_degenerate if _is_limited(row) else 1.0 for row in rows])
+    share = np.array([VERDICT.ambiguous_share if is_ambiguous(row) else 1.0 for row in rows])
     # No confidence at all: without overlap the verdict needs no regression.
-    return [
-        float(value) if row["confidence"] else 0.0
-        for row, value in zip(rows, np.minimum(probability, limit), strict=True)
-    ]
+    return [float(value) if row["confidence"] else 0.0 for row, value in zip(rows, probability * share, strict=True)]
 
 
 def cross_validated_nees(rows: Sequence[Row]) -> Floats:
@@ -194,7 +191,25 @@ def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dic
             }
             for number, term in enumerate(terms)
         ]
+    unclear = [row for row in rows if is_ambiguous(row)]
+    if unclear:
+        lines.append(
+            {
+                "constant of": "confidence",
+                "term": "share if degenerate or ambiguous",
+                "in use": VERDICT.ambiguous_share,
+                "fitted": fit_ambiguous_share(unclear),
+                "smallest without a fold": None,
+                "largest without a fold": None,
+            }
+        )
     return lines
+
+
+def fit_ambiguous_share(rows: Sequence[Row]) -> float:
+    """Return how many poses that are not determined are right, over how many their probabilities let expect."""
+    probable = logistic(predictors(rows) @ np.array(VERDICT.logit))
+    return float(sum(row["correct"] for row in rows) / probable.sum())
 
 
 def logistic(values: Floats) -> Floats:
@@ -202,8 +217,8 @@ def logistic(values: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(values, -700, 700))))
 
 
-def _is_limited(row: Row) -> bool:
-    """Whether the pose is degenerate or ambiguous."""
+def is_ambiguous(row: Row) -> bool:
+    """Return whether the pose is degenerate or ambiguous."""
     return bool(row["degenerate"]) or evidence_of(row).similarity >= EVIDENCE.ambiguous_similarity
 
 

@@ -11,6 +11,7 @@ clutter_removal  outliers that fill the volume
 orientation      signs of normals, from an inferred viewpoint
 descriptors      distributions of graph signals around each coarse surfel; nearest neighbours among them
 pyramid          SurfelPyramid: coarse and fine surfels with descriptors
+free_space       what a scan saw through, where the other cannot have a surface
 evidence         what both clouds say for a pose and against it; the score that ranks poses
 pose_sets        which poses of a set are different
 hypotheses       poses supported by compatible correspondences, refined and ranked by the evidence

@@ -4,7 +4,10 @@ information  surfels that the pose brings together have descriptors more similar
              descriptors match every wall, says nothing
 inliers      correspondences that the pose makes inliers, each weighted by how distinctive it is
 overlap      the share of the source's surfels that are close to the target's, with normals that agree
-floating     surfels of one cloud close in front of the other's surface, where that scan saw free space
+floating     surfels of one cloud close in front of the other's surface, where that scan saw free space; at edges and in
+             clutter, where surfaces in contact cross each other, some do at the right pose too
+seen through surfels of one cloud anywhere in front of what the other scan saw from its viewpoint
+variety      directions that the inliers' surfaces face: those of one wall leave it free to slide
 
 One linear model of these ranks the candidates of the search. The verdict adds what is known of the final pose alone.
 """
@@ -19,6 +22,7 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats, Mask
 from graphreg.engine.descriptors import Correspondences, nearest_correspondences
+from graphreg.engine.free_space import seen_through
 from graphreg.engine.pyramid import SurfelPyramid
 from graphreg.engine.surfels import Surfels
 from graphreg.poses import transform
@@ -38,6 +42,8 @@ class EvidenceParameters:
         Normals in contact agree above this cosine, and oppose each other below its negative.
     usual_contacts : float
         Contacts that are added to the denominator of shares: few contacts say little.
+    usual_floating, usual_clutter : float
+        Added to the floating surfels and to the contacts in clutter before these are compared.
     inlier_distance, inlier_cosine : float
         A pose makes a correspondence an inlier if it brings its surfels this close, in coarse voxels, with normals
         within 45 degrees.
@@ -69,6 +75,8 @@ class EvidenceParameters:
     proposal_step: int = 5
     facing_cosine: float = 0.7
     usual_contacts: float = 40.0
+    usual_floating: float = 20.0
+    usual_clutter: float = 100.0
     inlier_distance: float = 2.0
     inlier_cosine: float = float(np.cos(np.radians(45)))
     nearest_distances: tuple[float, float, float] = (1.0, 1.5, 3.0)
@@ -112,6 +120,15 @@ class Evidence:
         Variance of these along their second longest direction, in squared coarse voxels.
     floating : float
         Surfels in front of a surface of the other cloud, as a share of the contacts.
+    seen_through : float
+        Surfels in front of what the other scan saw in their direction, as a share of these and those that coincide
+        with it.
+    floating_in_clutter : float
+        Floating surfels over contacts at edges and in clutter, where some float at the right pose too: those with
+        normals that neither agree nor oppose each other, but no more than agree beyond that.
+    variety : float
+        How many of the nearest inliers face a third direction: the smallest eigenvalue of the second moment of their
+        normals, 1/3 where they face all directions alike.
     margin : float
         Score of the pose above that of the best pose distinct from it; the largest that counts, if there is none.
     similarity : float
@@ -128,6 +145,9 @@ class Evidence:
     tightness: float
     spread: float
     floating: float
+    seen_through: float
+    floating_in_clutter: float
+    variety: float
     margin: float
     similarity: float
 
@@ -168,6 +188,22 @@ class PairEvidence:
         distance = EVIDENCE.proposal_distance if proposed else EVIDENCE.contact_distance
         contacts = self._contacts(poses, distance, threads, EVIDENCE.proposal_step if proposed else 1)
         overlaps = self.overlap_scores(poses, threads, distance / EVIDENCE.contact_distance)
+        features = self._features(poses, contacts, overlaps, threads)
+        return PoseEvaluation(
+            features @ np.array(EVIDENCE.weights),
+            overlaps,
+            contacts.information,
+            contacts.floating,
+            np.zeros(len(poses)),
+        )
+
+    def ranking_features(self, poses: Floats, threads: int = 1) -> Floats:
+        """Return (P, 7): what the weights and then the support weights of a score are of, for refined poses."""
+        contacts = self._contacts(poses, EVIDENCE.contact_distance, threads)
+        features = self._features(poses, contacts, self.overlap_scores(poses, threads), threads)
+        return np.concatenate([features, self._support_features(poses, threads)], axis=1)
+
+    def _features(self, poses: Floats, contacts: _Contacts, overlaps: Floats, threads: int) -> Floats:
         inliers = self._mutual.inliers(poses, (EVIDENCE.inlier_distance,), EVIDENCE.inlier_cosine, threads)
         features = (
             np.log1p(np.maximum(contacts.information, 0)),
@@ -175,8 +211,7 @@ class PairEvidence:
             np.log(overlaps + EVIDENCE.least_overlap),
             contacts.floating,
         )
-        scores = np.stack(features, axis=1) @ np.array(EVIDENCE.weights)
-        return PoseEvaluation(scores, overlaps, contacts.information, contacts.floating, np.zeros(len(poses)))
+        return np.stack(features, axis=1)
 
     def overlap_scores(self, poses: Floats, threads: int = 1, reach: float = EVIDENCE.reach) -> Floats:
         """Return (P,), from 0 to 1: the mean over source surfels of proximity times normal agreement."""
@@ -206,6 +241,9 @@ class PairEvidence:
             tightness=float(nearest_inliers.tightness[0]),
             spread=float(nearest_inliers.spread[0]),
             floating=float(contacts.floating[0]),
+            seen_through=seen_through(x, y, T),
+            floating_in_clutter=float(contacts.in_clutter[0]),
+            variety=self._nearest.variety(T, EVIDENCE.nearest_distances[1], EVIDENCE.facing_cosine),
             margin=margin,
             similarity=similarity,
         )
@@ -224,13 +262,20 @@ class PairEvidence:
         facing, opposing, crossing, in_front, behind, information = counts.T
         usual = facing + opposing + crossing + EVIDENCE.usual_contacts
         # Which side of its surfaces a scan saw is not known, only that it is the same everywhere.
-        return _Contacts(information, np.minimum(in_front, behind) / usual)
+        floating = np.minimum(in_front, behind)
+        # Where fewer agree than not, there is no surface to be cluttered.
+        clutter = np.clip(np.minimum(crossing, facing - opposing - crossing), 0, None)
+        in_clutter = (floating + EVIDENCE.usual_floating) / (clutter + EVIDENCE.usual_clutter)
+        return _Contacts(information, floating / usual, in_clutter)
 
     def add_support(self, poses: Floats, evaluation: PoseEvaluation, threads: int = 1) -> PoseEvaluation:
         """Return the evaluation with scores that count nearest neighbours in descriptor space, mutual or not, too."""
+        support = self._support_features(poses, threads) @ np.array(EVIDENCE.support_weights)
+        return replace(evaluation, scores=evaluation.scores + support)
+
+    def _support_features(self, poses: Floats, threads: int) -> Floats:
         found = self._nearest_inliers(poses, threads)
-        features = np.stack([np.log1p(found.counts), found.tightness, np.log1p(found.spread)], axis=1)
-        return replace(evaluation, scores=evaluation.scores + features @ np.array(EVIDENCE.support_weights))
+        return np.stack([np.log1p(found.counts), found.tightness, np.log1p(found.spread)], axis=1)
 
     def _nearest_inliers(self, poses: Floats, threads: int) -> _NearestInliers:
         found = self._nearest.inliers(poses, EVIDENCE.nearest_distances, EVIDENCE.facing_cosine, threads)
@@ -302,6 +347,7 @@ class _NearestInliers:
 class _Contacts:
     information: Floats
     floating: Floats
+    in_clutter: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,6 +385,14 @@ class _PairedSurfels:
         divisor = np.maximum(counts, 1.0)[..., None, None]
         products = first[..., :, None] * first[..., None, :] / divisor
         return _Inliers(counts, sums[..., 1], (second - products) / np.maximum(divisor - 1, 1.0))
+
+    def variety(self, T: Floats, distance: float, min_cosine: float) -> float:
+        """Return the smallest eigenvalue of the second moment of the normals of the inliers of a pose."""
+        (x, y), (nx, ny) = self.points, self.normals
+        close = np.linalg.norm(transform(T, x) - y, axis=1) <= distance
+        close &= np.einsum("ij,ij->i", nx @ T[:3, :3].T, ny) >= min_cosine
+        normals = ny[close]
+        return float(np.linalg.eigvalsh(normals.T @ normals / max(len(normals), 1))[0].clip(0))
 
 
 # Columns of the products xx, xy, yy, xz, yz, zz as a symmetric matrix.

@@ -235,10 +235,10 @@ def _verdict(
     degenerate = len(directions) > len(symmetry.axes)
     fits = evidence.overlap >= PART_PIPELINE.symmetric_overlap and evidence.floating <= PART_PIPELINE.symmetric_floating
     if degenerate or (words and not fits):
-        confidence = min(confidence, VERDICT.most_if_degenerate)
+        confidence *= VERDICT.ambiguous_share
     success = confidence >= VERDICT.success
     finding = "located:" if success else "not located:"
-    if degenerate and confidence == VERDICT.most_if_degenerate:
+    if degenerate and probability >= VERDICT.probable:
         finding = f"not determined: unconstrained {', '.join(directions)};"
     reason = f"{finding} overlap {100 * evidence.overlap:.0f} %, {inliers} of {correspondences} correspondences are "
     reason += "inliers" + (f"; {words}" if words else "")
@@ -288,7 +288,7 @@ def _unambiguous(
     places = sum(each.verdict.success for each in found)
     if places > 1:
         reason = best.verdict.reason.replace("located:", f"ambiguous: {places} places fit equally well;", 1)
-        confidence = min(best.verdict.confidence / places, VERDICT.most_if_degenerate)
+        confidence = VERDICT.ambiguous_share * best.verdict.confidence
         verdict = replace(best.verdict, success=False, confidence=confidence, reason=reason)
         return replace(best, verdict=verdict, runner_up=found[1].outcome.transformation, places=places)
     others = max([0.0, *best.scores[1:], *(other.scores[0] for other in found[1:])])

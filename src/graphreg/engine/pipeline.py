@@ -84,7 +84,7 @@ def register_graphreg(
         if retried is None:
             continue
         second = _judge(run, retried)
-        if (second.confidence, second.probability) > (verdict.confidence, verdict.probability):
+        if (second.success, second.probability) > (verdict.success, verdict.probability):
             estimate, verdict = retried, second
     return _outcome(run, estimate, verdict)
 

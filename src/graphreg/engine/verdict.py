@@ -30,21 +30,28 @@ class VerdictParameters:
         it over objects and scenes.
     success : float
         Confidence from which on a registration is a success; chosen.
-    most_if_degenerate : float
-        Largest confidence of a pose that is not determined; chosen.
+    ambiguous_share : float
+        Confidence of a pose that is not determined, as a share of its probability: other poses are as probable. Fitted
+        by the same command.
+    probable : float
+        A pose that is not determined is called so if it is more probable than this; else it is not registered; chosen.
+    least_variety : float
+        Added to the variety before its logarithm is taken; chosen.
     most_margin : float
         Margins above this say no more; chosen.
     unknown_margin : float
-        Margin where only one pose was refined; chosen.
+        Margin where only one pose was refined: another one may fit as well; chosen.
     few_inliers : int
         For the reason: inliers that are few; chosen.
     """
 
-    logit: tuple[float, ...] = (-10.4, 1.55, 4.6, 1.1, -5.7, 0.7, -2.9)
+    logit: tuple[float, ...] = (-12.4, 1.2, 4.3, 1.2, -4.6, -4.0, 0.8, 0.45, -2.8)
     success: float = 0.75
-    most_if_degenerate: float = 0.4
+    ambiguous_share: float = 0.1
+    probable: float = 0.4
+    least_variety: float = 0.01
     most_margin: float = 2.0
-    unknown_margin: float = 1.0
+    unknown_margin: float = 0.0
     few_inliers: int = 15
 
 
@@ -128,12 +135,11 @@ def judge(
         observability = replace(observability, degenerate_directions=())
     degenerate = bool(observability.degenerate_directions)
     equal = 1 + sum(similarity >= EVIDENCE.ambiguous_similarity for similarity in others.similarities)
-    unclear = degenerate or equal > 1
-    confidence = min(probability, VERDICT.most_if_degenerate) if unclear else probability
+    confidence = VERDICT.ambiguous_share * probability if degenerate or equal > 1 else probability
     success = confidence >= VERDICT.success
     if success:
         finding = "registered"
-    elif degenerate and probability >= VERDICT.most_if_degenerate:
+    elif degenerate and probability >= VERDICT.probable:
         finding = f"not determined: unconstrained {', '.join(observability.degenerate_directions)}"
     elif equal > 1 and evidence.inliers >= VERDICT.few_inliers:
         # No more poses than these are compared.
@@ -174,7 +180,9 @@ def verdict_features(evidence: Evidence) -> dict[str, float]:
         "log(1 + nearest inliers)": float(np.log1p(evidence.nearest_inliers)),
         "tightness": evidence.tightness,
         "log(1 + spread)": float(np.log1p(evidence.spread)),
-        "floating^1/2": float(np.sqrt(evidence.floating)),
+        "log(floating in clutter)": float(np.log(evidence.floating_in_clutter)),
+        "seen through^1/2": float(np.sqrt(evidence.seen_through)),
+        "log(variety)": float(np.log(evidence.variety + VERDICT.least_variety)),
         "margin": float(np.clip(evidence.margin, -VERDICT.most_margin, VERDICT.most_margin)),
         "similarity": min(evidence.similarity, 1.0),
     }
