@@ -168,3 +168,4 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     for page in ("registration_page", "multiway_page", "trajectory_page"):
         monkeypatch.setattr(f"graphreg.reports.{page}.PICTURE", (140, 56))
     monkeypatch.setattr("graphreg.reports.pictures.SAMPLES", 1)
+    monkeypatch.setattr("graphreg.reports.animations.MOVING", 2)

@@ -14,8 +14,9 @@ import graphreg
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_demo")
 def test_scans_pictures_and_report_are_written(run: CommandLine) -> None:
-    done = run("demo", "--body", "casting")
+    done = run("demo", "--body", "casting", "--animation", "registration.gif")
     assert done.status == 0, done.err
+    assert Path("registration.gif").read_bytes()[:6] == b"GIF89a"
     folder = Path("graphreg-demo")
     assert sorted(path.name for path in folder.iterdir()) == [
         "registration.png",

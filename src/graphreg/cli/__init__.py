@@ -44,7 +44,7 @@ def _unwrapped(text: str) -> str:
 
 
 app = typer.Typer(
-    help="""Point-cloud registration by graph signal processing and rigid-body dynamics.
+    help="""Align any two 3D scans: no initial guess, no parameters, and it says whether it worked.
 
     \b
     Examples:

@@ -37,6 +37,12 @@ def demo(
     outliers: Annotated[
         float, typer.Option(min=0, max=1000, help="Number of outliers to add, as a multiple of the number of points.")
     ] = 0.3,
+    animation: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write an animation here (.gif): the source, in a random pose, is registered without outliers."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the noise and the outliers.")] = 0,
     threads: Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -48,15 +54,16 @@ def demo(
     Exit status: 0 done, 2 bad input.
 
     \b
-    Example:
+    Examples:
       graphreg demo --body hand --outliers 0.5
+      graphreg demo --animation registration.gif
     """
     import json
     import time
 
     import numpy as np
 
-    from graphreg.cli.outputs import check_folder, write_picture
+    from graphreg.cli.outputs import check_folder, expect_suffix, write_picture
     from graphreg.cli.progress import spinner
     from graphreg.datasets import synthetic
     from graphreg.features.graphs import neighbour_graph
@@ -69,6 +76,7 @@ def demo(
     from graphreg.reports.registration_page import report
 
     check_folder(out)
+    expect_suffix(animation, (".gif",), "animation")
     with spinner("simulating the scans"):
         target, source = synthetic.sequence(body, 2, seed=seed)
     corrupted_scans = [
@@ -110,6 +118,9 @@ def demo(
     with spinner("drawing and writing the report"):
         write_picture(out / "registration.png", _before_and_after(source, target, result))
         report(result, both[0], both[1], out / "report.html", names=("source.ply", "target.ply"), threads=threads)
+    if animation is not None:
+        with spinner(f"drawing {animation.name}"):
+            _animate(animation, source, target, seed, threads)
     runs = {
         name: {
             "rotation_error_before": angular_error(before, truth),
@@ -167,6 +178,23 @@ def _print(out: Path, title: str, scans: dict[str, dict[str, float]], runs: dict
         f"  graphreg clean {out / 'source.ply'} {out / 'clean.ply'}",
     ):
         output(line)
+
+
+def _animate(path: Path, source: Scan, target: Scan, seed: int, threads: int | None) -> None:
+    """Write the registration of the source in a random pose, beside the target, as an animation."""
+    import numpy as np
+    from scipy.spatial.transform import Rotation
+
+    from graphreg.poses import pose, transform
+    from graphreg.registration import register
+    from graphreg.reports.animations import write_animation
+
+    fixed, upright = (transform(scan.pose, scan.points) for scan in (target, source))
+    centre, width = upright.mean(axis=0), float(np.ptp(fixed[:, 0]))
+    rotation = Rotation.random(random_state=seed).as_matrix()
+    there = pose(np.eye(3), centre + np.array([width, 0, 0])) @ pose(rotation, np.zeros(3)) @ pose(np.eye(3), -centre)
+    moving = transform(there, upright)
+    write_animation(path, register(moving, fixed, seed=seed, threads=threads), moving, fixed, threads=threads)
 
 
 def _before_and_after(source: Scan, target: Scan, result: Result) -> Image:

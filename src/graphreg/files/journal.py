@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import portalocker
 
 from graphreg.errors import FileError
 
@@ -83,12 +86,10 @@ class Journal:
             self._file.close()
 
     def _lock(self, path: Path) -> None:
-        import fcntl  # not on Windows, where everything else of graphreg runs
-
         try:
             # The system releases the lock when the process ends, also when it is killed.
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
+            portalocker.lock(self._file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException as problem:
             raise FileError(
                 path, "another process is writing to it; wait until it ends, or name another file"
             ) from problem
@@ -96,7 +97,10 @@ class Journal:
     def _read(self, path: Path, on_entry: Callable[[Any, int], None], problem: str) -> int:
         """Read the entries that exist; returns the byte offset of the end of the last complete line."""
         end = 0
-        with path.open("rb") as lines:
+        # Through the file that has the lock: on Windows, no other can read it.
+        self._file.seek(0)
+        lines = io.BufferedReader(self._file)
+        try:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):
                     break
@@ -105,6 +109,8 @@ class Journal:
                 except (ValueError, KeyError, TypeError, RecursionError) as fault:
                     raise FileError(path, f"line {number} {problem}") from fault
                 end += len(line)
+        finally:
+            lines.detach()
         return end
 
 
