@@ -24,7 +24,7 @@ STILL, MOVING, END, DURATION = 10, 34, 30, 50
 # Points of a cloud in a frame, and colours of the palette: a smaller file.
 MAX_POINTS, COLOURS = 12_000, 48
 # Share of the width and of the height that is cut off at each edge, where the corners of the scene are drawn.
-MARGIN = 0.05
+MARGIN = 0.044
 # Height of the line of text, as a share.
 TEXT = 0.09
 
@@ -98,7 +98,7 @@ def animation_frames(result: Result, source: DisplayCloud, target: DisplayCloud,
     every = np.concatenate([*scenes, still])
     corners = np.stack([every.min(axis=0), every.max(axis=0)])
     before = "two scans: source blue, target orange"
-    after = f"{result.reason.partition(',')[0]}, confidence {result.confidence:.2f}, in {result.timings['total']:.2f} s"
+    after = f"{result.reason.partition(',')[0]}, confidence {result.confidence:.2f}"
     images = [
         _frame(moved, still, corners, before if number < len(scenes) - 1 else after, size)
         for number, moved in enumerate(scenes)
