@@ -32,18 +32,24 @@ RigidTransform RigidTransform::inverse() const {
     return result;
 }
 
+RigidTransform RigidTransform::after(const RigidTransform& first) const {
+    RigidTransform result;
+    for (int row = 0; row < 3; ++row)
+        for (int column = 0; column < 3; ++column)
+            result.r[3 * row + column] = r[3 * row] * first.r[column] + r[3 * row + 1] * first.r[3 + column] +
+                                         r[3 * row + 2] * first.r[6 + column];
+    const auto translation = transformed(first.t);
+    for (int axis = 0; axis < 3; ++axis) result.t[axis] = translation[static_cast<std::size_t>(axis)];
+    return result;
+}
+
 RigidTransform RigidTransform::then(const std::array<double, 6>& step) const {
     const double angle = std::sqrt(step[0] * step[0] + step[1] * step[1] + step[2] * step[2]);
     const double half = angle / 2, scale = angle > 0 ? std::sin(half) / angle : 0.5;
     const RigidTransform rotation =
         from_quaternion({std::cos(half), step[0] * scale, step[1] * scale, step[2] * scale});
-    RigidTransform result;
-    for (int row = 0; row < 3; ++row)
-        for (int column = 0; column < 3; ++column)
-            result.r[3 * row + column] = rotation.r[3 * row] * r[column] + rotation.r[3 * row + 1] * r[3 + column] +
-                                         rotation.r[3 * row + 2] * r[6 + column];
-    const auto translation = rotation.rotated(t);
-    for (int axis = 0; axis < 3; ++axis) result.t[axis] = translation[axis] + step[3 + axis];
+    RigidTransform result = rotation.after(*this);
+    for (int axis = 0; axis < 3; ++axis) result.t[axis] += step[3 + axis];
     return result;
 }
 

@@ -33,6 +33,9 @@ struct RigidTransform {
 
     RigidTransform inverse() const;
 
+    // First the other transform, then this one.
+    RigidTransform after(const RigidTransform& first) const;
+
     // First this transform, then a rotation about the origin and a translation: step = (rotation vector, translation).
     RigidTransform then(const std::array<double, 6>& step) const;
 };

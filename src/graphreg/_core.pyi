@@ -264,6 +264,49 @@ class SurfelGrid:
         """Normal equations of such a step: A (6, 6), b (6,), the sum of weights, the weighted sum of squared
         residuals."""
 
+class SurfelMap:
+    """Incremental map of planar surfels: a hash table of octrees with voxels of `voxel`, 2 `voxel`, ... on `levels`
+    levels. The largest voxel whose points have a standard deviation of at most `max_thickness` along a normal is a
+    surfel.
+
+    A frame is given by its voxels: number of points (V,), means (V, 3) and second moments about these (V, 6: xx yy zz
+    xy xz yz).
+    """
+
+    def __init__(self, voxel: float, levels: int, max_thickness: float) -> None: ...
+    def __len__(self) -> int:
+        """Number of octrees."""
+    def insert(self, counts: _Floats, means: _Floats, moments: _Floats, pose: _Floats, threads: int) -> None:
+        """Add a frame at a pose."""
+    def forget(self, centre: _Floats, radius: float) -> None:
+        """Remove the octrees whose centre is farther from `centre` (3,)."""
+    def find(self, points: _Floats) -> tuple[NDArray[np.int8], _Floats, _Floats]:
+        """Of each point (M, 3): 2 if it is in a surfel, 1 if its voxel has points, 0 otherwise; point and normal of the
+        surfel (M, 3)."""
+    def track(
+        self,
+        counts: _Floats,
+        means: _Floats,
+        moments: _Floats,
+        time_of: _Indices,
+        frame_time: _Floats,
+        start: _Floats,
+        kernel: float,
+        least_kernel: float,
+        shrinkage: float,
+        noise: float,
+        max_steps: int,
+        tolerance: float,
+        threads: int,
+    ) -> tuple[_Floats, _Floats, int, int, int, bool]:
+        """Pose (4, 4) of a frame after robust point-to-plane Gauss-Newton steps from `start`.
+
+        frame_time (K, 4, 4): pose of the sensor at each time with respect to that of the frame; time_of (V,): index of
+        the time of each voxel. Also returns the normal equations (6, 6) of the inliers with unit weights, for rotations
+        about the mean of the frame; the number of voxels that overlap the map, that have a surfel, and that are
+        inliers; and whether the steps converged.
+        """
+
 class SurfelPoints:
     """All points of a cloud (M, 3) with the index of each one's surfel (M,), -1: unused, and weights of the surfels
     (N,)."""

@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.spatial import cKDTree
 from tests.support.walks import NOISE, frame_at, scene_points, walk_poses
 
-import graphreg
+from graphreg.clouds import as_cloud
 from graphreg.engine.settings import EngineSettings
-from graphreg.multiscan.maps import GlobalMap, LocalMap, MapParameters, PosedCloud
-from graphreg.poses import transform
+from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, MapParameters, PosedCloud
+from graphreg.multiscan.tracking import SurfelTracker
+from graphreg.poses import pose, rotation_from_vector, transform
 from graphreg.voxels import voxel_downsample
 
 
 def posed(k: int) -> PosedCloud:
-    pose = walk_poses(k + 1)[k]
-    return PosedCloud(graphreg.prepare(frame_at(pose, k)), pose)
+    T_world_frame = walk_poses(k + 1)[k]
+    return PosedCloud(LazyCloud(as_cloud(frame_at(T_world_frame, k)), 0), T_world_frame)
 
 
-def test_a_frame_becomes_a_keyframe_when_its_overlap_falls() -> None:
-    local_map = LocalMap(parameters=MapParameters(overlap_ratio=0.9))
-    assert local_map.needs(None)
-    assert not local_map.needs(0.5)
-    assert not local_map.needs(0.8)
-    assert not local_map.needs(0.73)
-    assert local_map.needs(0.71)
-    # The next map starts without a reference.
-    assert not local_map.needs(0.2)
-    assert local_map.needs(None)
+def test_a_frame_becomes_a_keyframe_when_its_points_have_moved_some_voxels() -> None:
+    local_map = LocalMap(parameters=MapParameters(distance=2.0))
+    here = posed(0)
+    assert local_map.needs(here, 0.1)
+    local_map.add(here)
+    for metres, needed in ((0.19, False), (0.21, True)):
+        moved = PosedCloud(here.cloud, here.pose @ pose(np.eye(3), [metres, 0, 0]))
+        assert local_map.needs(moved, 0.1) is needed
+    rotated = PosedCloud(here.cloud, here.pose @ pose(rotation_from_vector([0, 0, 0.5]), [0, 0, 0]))
+    assert local_map.needs(rotated, 0.1)
 
 
-@pytest.mark.slow
+def test_what_registration_needs_of_a_frame_is_computed_once_and_the_frame_can_be_released() -> None:
+    points = frame_at(walk_poses(1)[0], 0)
+    frame = LazyCloud(as_cloud(points), 0)
+    assert not np.shares_memory(frame.points, points)
+    assert frame.preprocessed is frame.preprocessed
+    one, other = SurfelTracker(points), SurfelTracker(points[:500])
+    assert frame.voxels(one) is frame.voxels(one)
+    assert len(frame.voxels(other).counts) != len(frame.voxels(one).counts)
+
+
 def test_the_first_keyframe_is_the_map() -> None:
     local_map = LocalMap()
     assert local_map.posed is None
     first = posed(0)
     local_map.add(first)
-    assert local_map.posed is first
+    assert local_map.posed is not None
+    assert local_map.posed.cloud is first.cloud
 
 
 def test_the_map_is_in_the_frame_of_the_newest_keyframe_and_stays_small() -> None:
@@ -48,11 +58,11 @@ def test_the_map_is_in_the_frame_of_the_newest_keyframe_and_stays_small() -> Non
     built = local_map.posed
     assert built is not None
     assert np.array_equal(built.pose, keyframes[-1].pose)
-    assert len(built.cloud) <= EngineSettings.points
+    assert len(built.cloud.preprocessed) <= EngineSettings.points
     # Points of the last two keyframes: all are samples of the scene with noise, each point once.
     distance = cKDTree(scene_points()).query(transform(built.pose, built.cloud.points))[0]
     assert distance.max() < 6 * NOISE
-    assert len(built.cloud) == sum(len(each.cloud) for each in keyframes[1:])
+    assert len(built.cloud.points) == sum(len(each.cloud.points) for each in keyframes[1:])
 
 
 def test_after_a_restart_one_keyframe_is_left() -> None:
@@ -63,7 +73,7 @@ def test_after_a_restart_one_keyframe_is_left() -> None:
     local_map.restart(keyframes[2])
     local_map.add(keyframes[3])
     assert local_map.posed is not None
-    assert len(local_map.posed.cloud) == len(keyframes[2].cloud) + len(keyframes[3].cloud)
+    assert len(local_map.posed.cloud.points) == len(keyframes[2].cloud.points) + len(keyframes[3].cloud.points)
 
 
 def test_the_global_map_has_a_point_for_each_voxel() -> None:

@@ -354,3 +354,33 @@ def ecm(source: Floats, target: Floats, radius: float, floor: float, steps: int)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = R, unit * translation + centroids[1] - R @ centroids[0]
     return T
+
+
+def surfel(points: Floats, size: float, max_thickness: float) -> tuple[Floats, Floats] | None:
+    """Mean and normal of the points of a voxel of a surfel map, if they lie in a plane; None otherwise."""
+    if len(points) < 10:
+        return None
+    mean = points.mean(axis=0)
+    values, vectors = np.linalg.eigh((points - mean).T @ (points - mean) / len(points))
+    thickness, extent = np.sqrt(np.maximum(values[:2], 0))
+    flat = thickness <= max_thickness and extent >= 0.1 * size and extent >= 3 * thickness
+    return (mean, vectors[:, 0]) if flat else None
+
+
+def surfel_at(
+    query: Floats, means: Floats, members: list[Floats], voxel: float, levels: int, max_thickness: float
+) -> tuple[int, Floats, Floats]:
+    """What a surfel map finds at a point: 2 and a surfel, 1 if the voxel has points, 0 if not.
+
+    means: of the voxels of a frame, members: the points of each; a voxel of the frame is in one of the map as a whole.
+    """
+    nothing = np.zeros(3)
+    for level in reversed(range(levels)):
+        size = voxel * 2**level
+        inside = np.flatnonzero((np.floor(means / size) == np.floor(query / size)).all(axis=1))
+        if not len(inside):
+            return 0, nothing, nothing
+        found = surfel(np.concatenate([members[i] for i in inside]), size, max_thickness)
+        if found is not None:
+            return 2, *found
+    return 1, nothing, nothing

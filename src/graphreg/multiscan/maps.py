@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.clouds import Floats
+from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.engine.preprocessing import PreprocessedCloud
+from graphreg.multiscan.tracking import FrameVoxels, SurfelTracker, displacement
 from graphreg.poses import inverse, transform
 from graphreg.registration import prepare_sample
 from graphreg.voxels import voxel_downsample
@@ -19,9 +20,8 @@ class MapParameters:
 
     # Keyframes that the local map consists of.
     keyframes: int = 3
-    # A frame becomes a keyframe when its overlap with the local map falls below this share of the largest overlap
-    # that a frame has had with this map.
-    overlap_ratio: float = 0.9
+    # A frame becomes a keyframe when its points have moved by this many voxels since the last one, on average.
+    distance: float = 8.0
     # Frames that the global map collects before it is downsampled.
     frames_at_once: int = 20
 
@@ -29,64 +29,97 @@ class MapParameters:
 MAPS = MapParameters()
 
 
+class LazyCloud:
+    """The points of a frame; what registration needs is computed when it is asked for, and kept.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    seed : int
+        Seed of the sampling of points.
+
+    Attributes
+    ----------
+    points : (N, 3) ndarray
+        A copy, so that the caller's array can be released.
+    """
+
+    def __init__(self, cloud: Cloud, seed: int) -> None:
+        self.points = cloud.points.copy()
+        self._seed = seed
+        self._preprocessed: PreprocessedCloud | None = None
+        self._voxels: tuple[SurfelTracker, FrameVoxels] | None = None
+
+    @property
+    def preprocessed(self) -> PreprocessedCloud:
+        """For `register`."""
+        if self._preprocessed is None:
+            self._preprocessed = prepare_sample(self.points, seed=self._seed)
+        return self._preprocessed
+
+    def voxels(self, tracker: SurfelTracker) -> FrameVoxels:
+        """For a tracker."""
+        if self._voxels is None or self._voxels[0] is not tracker:
+            self._voxels = tracker, tracker.voxels_of(self.points)
+        return self._voxels[1]
+
+
 @dataclass(frozen=True, eq=False)
 class PosedCloud:
     """A cloud and its pose: x_first = P x."""
 
-    cloud: PreprocessedCloud
+    cloud: LazyCloud
     pose: Floats
 
 
 class LocalMap:
-    """The last few keyframes as one cloud, in the frame of the newest.
+    """The last few keyframes as one cloud, in the frame of the newest; built when it is asked for.
 
-    It is renewed as the sensor moves on, not while it stands still: errors accumulate from map to map, not from frame
-    to frame.
+    It is renewed as the sensor moves on, not while it stands still.
 
     Parameters
     ----------
     seed : int, default 0
         Seed of the sampling of points.
     parameters : MapParameters, default MAPS
-
-    Attributes
-    ----------
-    posed : PosedCloud or None
-        The map; None before the first keyframe.
     """
 
     def __init__(self, seed: int = 0, parameters: MapParameters = MAPS) -> None:
-        self.posed: PosedCloud | None = None
         self._seed, self._parameters = seed, parameters
         self._keyframes: list[PosedCloud] = []
-        self._largest_overlap = 0.0
+        self._posed: PosedCloud | None = None
 
-    def needs(self, overlap: float | None) -> bool:
-        """Whether a frame should become a keyframe.
-
-        Parameters
-        ----------
-        overlap : float or None
-            Share of the frame that overlaps the map; None for a frame that was not registered to it.
-        """
-        if overlap is None or overlap < self._parameters.overlap_ratio * self._largest_overlap:
-            self._largest_overlap = 0.0
-            return True
-        self._largest_overlap = max(self._largest_overlap, overlap)
-        return False
+    @property
+    def posed(self) -> PosedCloud | None:
+        """The map; None before the first keyframe."""
+        if self._posed is None and self._keyframes:
+            newest = self._keyframes[-1]
+            parts = [transform(inverse(newest.pose) @ each.pose, each.cloud.points) for each in self._keyframes]
+            whole = newest.cloud if len(parts) == 1 else LazyCloud(as_cloud(np.concatenate(parts)), self._seed)
+            self._posed = PosedCloud(whole, newest.pose)
+        return self._posed
 
     def restart(self, keyframe: PosedCloud) -> None:
         """Forget all keyframes but this one."""
-        self._keyframes = [keyframe]
+        self._keyframes, self._posed = [keyframe], None
+
+    def needs(self, frame: PosedCloud, voxel: float) -> bool:
+        """Whether a frame should become a keyframe: there is none, or the last one is far.
+
+        Parameters
+        ----------
+        frame : PosedCloud
+        voxel : float
+            Voxel size, the unit of the distance.
+        """
+        if not self._keyframes:
+            return True
+        moved = displacement(frame.cloud.points, inverse(self._keyframes[-1].pose) @ frame.pose)
+        return moved > self._parameters.distance * voxel
 
     def add(self, keyframe: PosedCloud) -> None:
-        """Add a keyframe, drop the oldest, and build the map from those that are left."""
-        self._keyframes = [*self._keyframes, keyframe][-self._parameters.keyframes :]
-        if len(self._keyframes) == 1:
-            self.posed = keyframe
-            return
-        parts = [transform(inverse(keyframe.pose) @ each.pose, each.cloud.points) for each in self._keyframes]
-        self.posed = PosedCloud(prepare_sample(np.concatenate(parts), seed=self._seed), keyframe.pose)
+        """Add a keyframe, and drop the oldest."""
+        self._keyframes, self._posed = [*self._keyframes, keyframe][-self._parameters.keyframes :], None
 
 
 class GlobalMap:

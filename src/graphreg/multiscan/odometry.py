@@ -1,7 +1,8 @@
 """LiDAR odometry: the pose of a moving sensor at each frame, with respect to the first frame.
 
-1. Register the frame to the local map, from the constant-velocity prediction.
-2. If that fails, to the previous frame, from the same prediction.
+1. Track the frame on the map of surfels, from the constant-velocity prediction: no descriptors, no search.
+2. If that fails, register it to the local map of the last keyframes, from the same prediction; then to the previous
+   frame.
 3. If that fails as well, to both by global search, from any pose.
 4. If all fail, the frame keeps the predicted pose and is marked as not registered; later frames may continue from it.
 """
@@ -22,16 +23,16 @@ import numpy as np
 
 from graphreg.argument_checks import check_callable, check_choice, check_flag, check_integer
 from graphreg.clouds import Cloud, Floats, as_cloud
-from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.files import read_cloud
 from graphreg.files.folders import frame_files
-from graphreg.multiscan.maps import GlobalMap, LocalMap, PosedCloud
+from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
+from graphreg.multiscan.tracking import TRACKING, SurfelTracker
 from graphreg.multiscan.trajectory import FrameResult, Trajectory
 from graphreg.poses import inverse, transform
-from graphreg.registration import prepare_sample, register
+from graphreg.registration import register
 from graphreg.threads import thread_count
 
 MODES = ("map", "pairs")
@@ -74,9 +75,11 @@ class Odometry:
         check_choice("mode", mode, MODES)
         self._pairs, self._threads, self._seed = mode == "pairs", thread_count(threads), check_integer("seed", seed)
         self._count = 0
-        # Pose and relative transform of the last frame, which predict the next pose; was the last frame registered?
-        self._pose, self._velocity, self._lost = np.eye(4), np.eye(4), False
-        # Targets: the local map, and the last usable frame; is the pose of that one a prediction?
+        # Pose and relative transform of the last frame, which predict the next pose; is the pose a prediction itself?
+        self._pose, self._lost = np.eye(4), False
+        self._velocity: Floats | None = None
+        # Targets: the map of surfels, the local map, and the last usable frame; is the pose of that one a prediction?
+        self._tracker: SurfelTracker | None = None
         self._map = LocalMap(self._seed)
         self._previous: PosedCloud | None = None
         self._previous_predicted = False
@@ -97,21 +100,18 @@ class Odometry:
         """
         began = time.perf_counter()
         number, self._count = self._count, self._count + 1
-        predicted = self._pose @ self._velocity
+        predicted = self._pose if self._velocity is None else self._pose @ self._velocity
         points, keyframe = 0, False
         try:
             cloud = _cloud_of(frame)
             began, points = time.perf_counter(), len(cloud)
-            scan = prepare_sample(cloud, seed=self._seed)
-            step = self._registered(scan, predicted)
+            scan = LazyCloud(cloud, self._seed)
+            step = self._tracked(scan, predicted) or self._registered(scan, predicted)
         except (InputError, OSError) as problem:
             step = FrameResult(predicted, False, 0.0, f"not registered: {problem}")
         else:
-            posed = PosedCloud(scan, step.pose)
-            keyframe = self._is_keyframe(step)
-            if keyframe:
-                self._add_keyframe(posed, step.target)
-            self._previous, self._previous_predicted = posed, not step.success
+            keyframe = self._add_to_maps(PosedCloud(scan, step.pose), step)
+            self._previous, self._previous_predicted = PosedCloud(scan, step.pose), not step.success
         if step.success and step.target and not self._lost:
             self._velocity = inverse(self._pose) @ step.pose
         self._pose, self._lost = step.pose, not step.success
@@ -127,13 +127,26 @@ class Odometry:
             return np.empty((0, 3))
         return transform(self._previous.pose, self._previous.cloud.points)
 
-    def _registered(self, scan: PreprocessedCloud, predicted: Floats) -> FrameResult:
+    def _tracked(self, scan: LazyCloud, predicted: Floats) -> FrameResult | None:
+        """The frame on the map of surfels; None where it is not tracked, or the prediction is a guess."""
+        if self._tracker is None or self._velocity is None or self._lost:
+            return None
+        found = self._tracker.track(scan.voxels(self._tracker), predicted)
+        if not found.success:
+            return None
+        return FrameResult(
+            found.pose, True, TRACKING.confidence, found.reason, found.overlap, "map", voxel=self._tracker.voxel
+        )
+
+    def _registered(self, scan: LazyCloud, predicted: Floats) -> FrameResult:
         """The first attempt that succeeds; else the predicted pose, with the verdict of the most confident attempt."""
         best = None
         for global_search in (True, False) if self._pairs else (False, True):
             for name, target in self._targets().items():
                 init = None if global_search else inverse(target.pose) @ predicted
-                result = register(scan, target.cloud, init=init, seed=self._seed, threads=self._threads)
+                result = register(
+                    scan.preprocessed, target.cloud.preprocessed, init=init, seed=self._seed, threads=self._threads
+                )
                 step = FrameResult(
                     target.pose @ result.transformation if result.success else predicted,
                     result.success,
@@ -145,15 +158,23 @@ class Odometry:
                     voxel=result.settings["voxel"],
                 )
                 if step.success:
-                    return step
+                    return self._aligned_to_surfels(scan, step)
                 if best is None or step.confidence > best.confidence:
                     best = step
         if best is not None:
             return best
         # The first frame. Registered to itself: a cloud without a surface fails here, and leaves its role to the next.
-        result = register(scan, scan, init=np.eye(4), seed=self._seed, threads=self._threads)
+        cloud = scan.preprocessed
+        result = register(cloud, cloud, init=np.eye(4), seed=self._seed, threads=self._threads)
         reason = "first frame: its pose is the reference of the others"
         return FrameResult(predicted, True, 1.0, reason, voxel=result.settings["voxel"])
+
+    def _aligned_to_surfels(self, scan: LazyCloud, step: FrameResult) -> FrameResult:
+        """The same frame with the pose that the map of surfels determines more precisely, where it does."""
+        if self._tracker is None:
+            return step
+        found = self._tracker.track(scan.voxels(self._tracker), step.pose)
+        return replace(step, pose=found.pose) if found.success else step
 
     def _targets(self) -> dict[str, PosedCloud]:
         """The local map and the previous frame, or one of them where they are the same."""
@@ -163,16 +184,23 @@ class Odometry:
         named = (("map", local_map), ("previous frame", previous))
         return {name: target for name, target in named if target is not None}
 
-    def _is_keyframe(self, step: FrameResult) -> bool:
+    def _add_to_maps(self, posed: PosedCloud, step: FrameResult) -> bool:
+        """Add a registered frame to the map of surfels and, if it is a keyframe, to the local map."""
         if self._pairs or not step.success:
             return False
-        return self._map.needs(step.overlap if step.target == "map" else None)
-
-    def _add_keyframe(self, keyframe: PosedCloud, target: str) -> None:
-        if target == "previous frame" and self._previous_predicted and self._previous is not None:
-            # The pose of the previous frame with respect to the map is unknown.
+        restarted = step.target == "previous frame" and self._previous_predicted and self._previous is not None
+        if restarted and self._previous is not None:
+            # The pose of the previous frame with respect to the maps is unknown.
             self._map.restart(self._previous)
-        self._map.add(keyframe)
+            self._tracker = SurfelTracker(self._previous.cloud.points, self._threads)
+            self._tracker.insert(self._previous.cloud.voxels(self._tracker), self._previous.pose)
+        tracker = self._tracker or SurfelTracker(posed.cloud.points, self._threads)
+        tracker.insert(posed.cloud.voxels(tracker), posed.pose)
+        self._tracker = tracker
+        keyframe = restarted or self._map.needs(posed, tracker.voxel)
+        if keyframe:
+            self._map.add(posed)
+        return keyframe
 
 
 def sequence(

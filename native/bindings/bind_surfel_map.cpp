@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "bindings/bindings.hpp"
+#include "bindings/pose_arrays.hpp"
+#include "odometry/surfel_map.hpp"
+#include "odometry/tracking.hpp"
+
+namespace graphreg {
+
+namespace {
+
+using Moments = Input<double, nb::shape<-1, 6>>;
+
+FrameVoxels voxels_of(const Numbers& counts, const Points& means, const Moments& moments) {
+    const std::size_t count = counts.shape(0);
+    require(means.shape(0) == count && moments.shape(0) == count, "counts, means and moments must be of one length");
+    return {counts.data(), means.data(), moments.data(), count};
+}
+
+void init_map(SurfelMap* self, double voxel, int levels, double max_thickness) {
+    require(voxel > 0 && levels > 0 && levels < 16, "a surfel map needs a positive voxel size and 1 to 15 levels");
+    new (self) SurfelMap(voxel, levels, max_thickness);
+}
+
+void insert(SurfelMap& self, const Numbers& counts, const Points& means, const Moments& moments, const Pose& pose,
+            int threads) {
+    const FrameVoxels frame = voxels_of(counts, means, moments);
+    without_gil([&] { self.insert(frame, RigidTransform::from_matrix(pose.data()), threads); });
+}
+
+void forget(SurfelMap& self, const Input<double, nb::shape<3>>& centre, double radius) {
+    self.forget(centre.data(), radius);
+}
+
+nb::tuple find(const SurfelMap& self, const Points& queries) {
+    const std::size_t count = queries.shape(0);
+    NewArray<std::int8_t> kinds({count});
+    NewArray<double> points({count, 3}), normals({count, 3});
+    for (std::size_t i = 0; i < count; ++i) {
+        const double* query = queries.data() + 3 * i;
+        bool occupied;
+        const Surfel* surfel = self.find({query[0], query[1], query[2]}, occupied);
+        kinds.data()[i] = static_cast<std::int8_t>(surfel ? 2 : occupied);
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            points.data()[3 * i + axis] = surfel ? surfel->point[axis] : 0;
+            normals.data()[3 * i + axis] = surfel ? surfel->normal[axis] : 0;
+        }
+    }
+    return nb::make_tuple(kinds.release(), points.release(), normals.release());
+}
+
+nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points& means, const Moments& moments,
+                      const Indices& time_of, const Poses& frame_time, const Pose& start, double kernel,
+                      double least_kernel, double shrinkage, double noise, int max_steps, double tolerance,
+                      int threads) {
+    const FrameVoxels frame = voxels_of(counts, means, moments);
+    const auto times = transforms_of(frame_time);
+    require(frame.count > 0, "a frame needs at least one voxel");
+    require(times.size() > 0, "there must be at least one time");
+    require(time_of.shape(0) == frame.count, "there must be a time for each voxel");
+    for (std::size_t i = 0; i < frame.count; ++i)
+        require(time_of.data()[i] >= 0 && static_cast<std::size_t>(time_of.data()[i]) < times.size(),
+                "times must be indices of poses");
+    const TrackedPose found = without_gil([&] {
+        return track(self, frame, time_of.data(), times, RigidTransform::from_matrix(start.data()),
+                     {kernel, least_kernel, shrinkage, noise, max_steps, tolerance}, threads);
+    });
+    NewArray<double> pose({4, 4}), information({6, 6});
+    found.pose.to_matrix(pose.data());
+    for (int row = 0; row < 6; ++row)
+        for (int column = 0; column < 6; ++column)
+            information.data()[6 * row + column] = found.information.a[std::max(row, column)][std::min(row, column)];
+    return nb::make_tuple(pose.release(), information.release(), found.overlapping, found.matched, found.inliers,
+                          found.converged);
+}
+
+}  // namespace
+
+void bind_surfel_map(nb::module_& module) {
+    nb::class_<SurfelMap>(module, "SurfelMap")
+        .def("__init__", &init_map, "voxel"_a, "levels"_a, "max_thickness"_a)
+        .def("__len__", &SurfelMap::root_count)
+        .def("insert", &insert, "counts"_a, "means"_a, "moments"_a, "pose"_a, "threads"_a)
+        .def("forget", &forget, "centre"_a, "radius"_a)
+        .def("find", &find, "points"_a)
+        .def("track", &track_frame, "counts"_a, "means"_a, "moments"_a, "time_of"_a, "frame_time"_a, "start"_a,
+             "kernel"_a, "least_kernel"_a, "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "threads"_a);
+}
+
+}  // namespace graphreg

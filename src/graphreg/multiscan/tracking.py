@@ -1,0 +1,263 @@
+"""Tracking: the pose of a frame on a map of surfels, from a prediction, without descriptors and without a search.
+
+1. The points of the frame are grouped by voxel: number, mean and second moments of each.
+2. The map is a hash table of octrees; the largest voxel whose points lie in a plane is a surfel (adaptive voxels, after
+   Yuan et al., "Efficient and probabilistic adaptive voxel mapping", 2022). Each voxel of the frame corresponds to the
+   surfel whose voxel contains its mean.
+3. Gauss-Newton steps minimise the distances of means to planes, each weighted by its variance, which follows from the
+   moments of both, and by a robust kernel that shrinks from step to step.
+4. The frame is tracked if it overlaps the map, most correspondences are inliers, the surfels determine the pose, and it
+   is close to the prediction. Otherwise the caller registers it by other means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import graphreg._core as _core
+from graphreg.clouds import Floats
+from graphreg.engine.voxel_sizes import sizes_for_counts
+from graphreg.poses import inverse, nearest_rotation, pose, transform
+
+
+@dataclass(frozen=True)
+class TrackingParameters:
+    """Constants of tracking; all chosen. Lengths are in voxels.
+
+    Attributes
+    ----------
+    voxels : int
+        The voxel size is the one at which the surface of the first frame occupies about as many voxels.
+    levels : int
+        Voxel sizes of the map, each twice the size before.
+    thickness : float
+        Largest standard deviation of the points of a surfel along its normal.
+    kernel, least_kernel, shrinkage : float
+        Width of the robust kernel at the first step and at the last ones, and ratio of consecutive widths.
+    noise : float
+        Standard deviation of every residual that averaging over many points does not reduce; it only weights them.
+    max_steps : int
+        Gauss-Newton steps.
+    tolerance : float
+        Size of the last step: radians, unit of the data over the voxel size.
+    horizon : float
+        Surfels farther from the frame than this times its radius are forgotten.
+    least_correspondences : int
+        A tracked frame has at least so many,
+    least_overlap : float
+        at least this share of its voxels where the map has points,
+    least_matched, least_inliers : float
+        at least this share of its voxels in a surfel, at least this share of these as inliers,
+    reach : float
+        is at most this far from the prediction, and has at least
+    least_information : float
+        this information in every direction, of a largest possible of about 1; or, where it is farther than
+    sure_reach : float
+        from the prediction, at least
+    far_information : float
+        this.
+    confidence : float
+        That a tracked pose is right.
+    """
+
+    voxels: int = 3_000
+    levels: int = 4
+    thickness: float = 0.12
+    kernel: float = 0.5
+    least_kernel: float = 0.05
+    shrinkage: float = 0.6
+    noise: float = 0.1
+    max_steps: int = 25
+    tolerance: float = 1e-4
+    horizon: float = 1.5
+    least_correspondences: int = 100
+    least_overlap: float = 0.4
+    least_matched: float = 0.15
+    least_inliers: float = 0.8
+    reach: float = 2.0
+    least_information: float = 0.003
+    sure_reach: float = 0.5
+    far_information: float = 0.012
+    confidence: float = 0.99
+
+
+TRACKING = TrackingParameters()
+
+
+@dataclass(frozen=True, eq=False)
+class FrameVoxels:
+    """The points of a frame by voxel.
+
+    Attributes
+    ----------
+    counts, means, moments : (V,), (V, 3) and (V, 6) ndarray
+        Of each voxel: number of points, their mean, and their second moments about it (xx yy zz xy xz yz).
+    time_of : (V,) ndarray of int32
+        Index of the time of each voxel; see `SurfelTracker.track`.
+    """
+
+    counts: Floats
+    means: Floats
+    moments: Floats
+    time_of: np.ndarray[tuple[int], np.dtype[np.int32]]
+
+
+@dataclass(frozen=True, eq=False)
+class TrackedFrame:
+    """The pose of a frame on the map, with the verdict.
+
+    Attributes
+    ----------
+    pose : (4, 4) ndarray
+        x_map = P x_frame.
+    success : bool
+    reason : str
+        The verdict in words.
+    overlap : float
+        Share of the frame's voxels where the map has points.
+    inliers, correspondences : int
+        Voxels with a surfel, and how many of these are inliers.
+    """
+
+    pose: Floats
+    success: bool
+    reason: str
+    overlap: float
+    inliers: int
+    correspondences: int
+
+
+class SurfelTracker:
+    """An incremental map of surfels, and the poses of frames on it.
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+        The first frame, from which the voxel size follows.
+    threads : int, default 1
+        The result does not depend on it.
+
+    Attributes
+    ----------
+    voxel : float
+        Size of the smallest voxels.
+
+    Examples
+    --------
+    >>> from graphreg.datasets import synthetic
+    >>> first, second = synthetic.sequence("street", 2, 1.0, points=8000)
+    >>> tracker = SurfelTracker(first.points)
+    >>> tracker.insert(tracker.voxels_of(first.points), np.eye(4))
+    >>> T_first_second = np.linalg.inv(first.pose) @ second.pose
+    >>> tracked = tracker.track(tracker.voxels_of(second.points), T_first_second)
+    >>> tracked.success
+    True
+    """
+
+    def __init__(self, points: Floats, threads: int = 1) -> None:
+        self.voxel = sizes_for_counts(points, TRACKING.voxels)[0]
+        self._threads = threads
+        self._map = _core.SurfelMap(self.voxel, TRACKING.levels, TRACKING.thickness * self.voxel)
+        self._forgotten_at: Floats | None = None
+
+    def voxels_of(self, points: Floats, time_of: Floats | None = None) -> FrameVoxels:
+        """Group the points of a frame by voxel.
+
+        Parameters
+        ----------
+        points : (N, 3) ndarray
+        time_of : (N,) ndarray, optional
+            Index of the time of each point, by default 0 for all.
+        """
+        order, starts, _ = _core.group_by_voxel(points, self.voxel, self._threads)
+        counts, means, moments = _core.voxel_moments(points, None, order, starts, self._threads)
+        if time_of is None:
+            return FrameVoxels(counts, means, moments, np.zeros(len(counts), np.int32))
+        times = _core.voxel_means(np.ascontiguousarray(time_of[:, None]), order, starts, self._threads)[:, 0]
+        return FrameVoxels(counts, means, moments, np.round(times).astype(np.int32))
+
+    def track(self, frame: FrameVoxels, predicted: Floats, T_frame_time: Floats | None = None) -> TrackedFrame:
+        """Estimate the pose of a frame from a prediction.
+
+        Parameters
+        ----------
+        frame : FrameVoxels
+        predicted : (4, 4) ndarray
+        T_frame_time : (K, 4, 4) ndarray, optional
+            Pose of the sensor at each time with respect to its pose at the time of the frame; by default it does not
+            move within a frame.
+        """
+        size = self.voxel
+        found, information, overlapping, matched, inliers, converged = self._map.track(
+            frame.counts, frame.means, frame.moments, frame.time_of,
+            np.eye(4)[None] if T_frame_time is None else T_frame_time, predicted,
+            size * TRACKING.kernel, size * TRACKING.least_kernel, TRACKING.shrinkage, size * TRACKING.noise,
+            TRACKING.max_steps, size * TRACKING.tolerance, self._threads,
+        )  # fmt: skip
+        # Rotations of many frames are composed: rounding must not accumulate.
+        found = pose(nearest_rotation(found[:3, :3]), found[:3, 3])
+        overlap = overlapping / len(frame.counts)
+        problem = self._problem(frame, found, predicted, information, overlap, matched, inliers, converged)
+        share = f"overlap {overlap:.0%}, {inliers} of {matched} correspondences are inliers"
+        reason = f"not tracked: {problem}; {share}" if problem else f"tracked: {share}"
+        return TrackedFrame(found, not problem, reason, overlap, inliers, matched)
+
+    def insert(self, frame: FrameVoxels, T_map_frame: Floats) -> None:
+        """Add a frame to the map, and forget what is far from it."""
+        self._map.insert(frame.counts, frame.means, frame.moments, T_map_frame, self._threads)
+        centre = frame.means.mean(axis=0)
+        radius = TRACKING.horizon * float(np.linalg.norm(frame.means - centre, axis=1).max())
+        here = transform(T_map_frame, centre[None])[0]
+        if self._forgotten_at is None:
+            self._forgotten_at = here
+        # What is farther is never looked up, so that it need not be forgotten at once.
+        if np.linalg.norm(here - self._forgotten_at) > radius / 10:
+            self._map.forget(here, radius)
+            self._forgotten_at = here
+
+    def _problem(
+        self, frame: FrameVoxels, found: Floats, predicted: Floats, information: Floats, overlap: float,
+        matched: int, inliers: int, converged: bool,
+    ) -> str:  # fmt: skip
+        """What speaks against the pose, in words; empty if nothing does."""
+        if overlap < TRACKING.least_overlap:
+            return "the overlap is too small"
+        if matched < max(TRACKING.least_correspondences, TRACKING.least_matched * len(frame.counts)):
+            return "there are too few surfels"
+        if inliers < TRACKING.least_inliers * matched:
+            return "too few correspondences are inliers"
+        distance = displacement(frame.means, inverse(predicted) @ found) / self.voxel
+        if distance > TRACKING.reach:
+            return "it is far from the prediction"
+        least = TRACKING.least_information if distance <= TRACKING.sure_reach else TRACKING.far_information
+        if least_information(information) < least:
+            return "the surfels do not determine the pose"
+        return "" if converged else "the steps do not converge"
+
+
+def displacement(points: Floats, T: Floats) -> float:
+    """Return the mean distance by which a transform moves the points of a frame."""
+    sample = points[:: 1 + len(points) // 500]
+    return float(np.linalg.norm(transform(T, sample) - sample, axis=1).mean())
+
+
+def least_information(information: Floats) -> float:
+    """Return the information in the least constrained direction, as a share.
+
+    Parameters
+    ----------
+    information : (6, 6) ndarray
+        Normal equations of rotations and translations, with unit weights.
+
+    Returns
+    -------
+    float
+        Rotations count as translations at the root mean square lever arm, so that the mean over all directions is 1/3.
+    """
+    rotation, translation = np.trace(information[:3, :3]), np.trace(information[3:, 3:])
+    if not (rotation > 0 and translation > 0):
+        return 0.0
+    scale = np.repeat(1 / np.sqrt([rotation, translation]), 3)
+    return float(np.linalg.eigvalsh(information * np.outer(scale, scale))[0])

@@ -1,0 +1,142 @@
+"""Tracking on a map of surfels: the kernels, the pose, and a verdict that does not accept wrong poses."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tests.support import twins
+from tests.support.walks import NOISE, frame_at, in_first_frame, walk_frames, walk_poses
+
+import graphreg._core as _core
+from graphreg.metrics import angular_error, translation_error
+from graphreg.multiscan.tracking import SurfelTracker, displacement, least_information
+from graphreg.poses import inverse, pose, rotation_from_vector, transform
+
+COUNT = 6
+
+
+@pytest.fixture(scope="module")
+def frames() -> list[np.ndarray]:
+    return walk_frames(COUNT)
+
+
+@pytest.fixture(scope="module")
+def truth() -> np.ndarray:
+    return in_first_frame(walk_poses(COUNT))
+
+
+@pytest.fixture(scope="module")
+def tracker(frames: list[np.ndarray], truth: np.ndarray) -> SurfelTracker:
+    return tracker_of(frames[:-1], truth[:-1])
+
+
+def tracker_of(frames: list[np.ndarray], poses: np.ndarray, threads: int = 1) -> SurfelTracker:
+    tracker = SurfelTracker(frames[0], threads)
+    for frame, T_first_frame in zip(frames, poses, strict=True):
+        tracker.insert(tracker.voxels_of(frame), T_first_frame)
+    return tracker
+
+
+def random_pose(rng: np.random.Generator, radians: float, metres: float) -> np.ndarray:
+    return pose(rotation_from_vector(rng.normal(size=3) * radians), rng.normal(size=3) * metres)
+
+
+def test_surfels_are_the_planes_of_the_largest_flat_voxels() -> None:
+    voxel, levels, thickness = 0.2, 3, 0.02
+    rng = np.random.default_rng(1)
+    points = frame_at(np.eye(4), 3)
+    order, starts, _ = _core.group_by_voxel(points, voxel, 1)
+    counts, means, moments = _core.voxel_moments(points, None, order, starts, 1)
+    T = random_pose(rng, 1.0, 5.0)
+    members = [transform(T, points[order[a:b]]) for a, b in pairwise(starts)]
+    surfel_map = _core.SurfelMap(voxel, levels, thickness)
+    surfel_map.insert(counts, means, moments, T, 1)
+    queries = np.concatenate([transform(T, points[:200]), rng.normal(size=(20, 3)) * 10])
+    kinds, centres, normals = surfel_map.find(queries)
+    assert set(kinds) == {0, 1, 2}
+    for query, kind, centre, normal in zip(queries, kinds, centres, normals, strict=True):
+        expected = twins.surfel_at(query, transform(T, means), members, voxel, levels, thickness)
+        assert kind == expected[0]
+        if kind == 2:
+            assert np.allclose(centre, expected[1], atol=1e-9)
+            assert np.isclose(abs(normal @ expected[2]), 1.0, atol=1e-9)
+
+
+def test_what_is_far_is_forgotten_and_its_memory_used_again(frames: list[np.ndarray]) -> None:
+    tracker = SurfelTracker(frames[0])
+    voxels = tracker.voxels_of(frames[0])
+    sizes = []
+    for k in range(40):
+        tracker.insert(voxels, pose(np.eye(3), [4.0 * k, 0, 0]))
+        sizes.append(len(tracker._map))
+    assert max(sizes[20:]) <= 1.1 * max(sizes[:20])
+    tracker._map.forget(np.full(3, 1e6), 1.0)
+    assert len(tracker._map) == 0
+
+
+def test_a_frame_is_tracked_from_nearby(tracker: SurfelTracker, frames: list[np.ndarray], truth: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        near = truth[-1] @ random_pose(rng, 0.01, tracker.voxel / 4)
+        found = tracker.track(tracker.voxels_of(frames[-1]), near)
+        assert found.success, found.reason
+        assert angular_error(found.pose, truth[-1]) < 0.1
+        assert translation_error(found.pose, truth[-1]) < 2 * NOISE
+        assert 0.5 < found.overlap <= 1
+        assert found.inliers <= found.correspondences <= len(frames[-1])
+
+
+def test_no_wrong_pose_is_a_success(tracker: SurfelTracker, frames: list[np.ndarray], truth: np.ndarray) -> None:
+    rng = np.random.default_rng(2)
+    voxels = tracker.voxels_of(frames[-1])
+    accepted = 0
+    for scale in np.geomspace(0.2, 30, 60):
+        found = tracker.track(voxels, truth[-1] @ random_pose(rng, 0.03 * scale, tracker.voxel / 2 * scale))
+        accepted += found.success
+        if found.success:
+            assert translation_error(found.pose, truth[-1]) < 5 * NOISE
+    assert 5 < accepted < 60
+
+
+def test_a_plane_does_not_determine_the_pose() -> None:
+    rng = np.random.default_rng(0)
+    plane = np.concatenate([rng.uniform(-5, 5, (20_000, 2)), NOISE * rng.normal(size=(20_000, 1))], axis=1)
+    tracker = tracker_of([plane], np.eye(4)[None])
+    found = tracker.track(tracker.voxels_of(plane), np.eye(4))
+    assert not found.success
+    assert "do not determine the pose" in found.reason
+
+
+def test_the_same_bits_for_any_number_of_threads(frames: list[np.ndarray], truth: np.ndarray) -> None:
+    found = []
+    for threads in (1, 3):
+        tracker = tracker_of(frames[:-1], truth[:-1], threads)
+        found.append(tracker.track(tracker.voxels_of(frames[-1]), truth[-2]).pose)
+    assert np.array_equal(*found)
+
+
+def test_voxels_that_were_measured_at_another_time_are_moved_to_the_time_of_the_frame(
+    tracker: SurfelTracker, frames: list[np.ndarray], truth: np.ndarray
+) -> None:
+    later = np.arange(len(frames[-1])) % 2 == 0
+    T_frame_later = pose(rotation_from_vector([0, 0, 0.05]), [0.1, 0, 0])
+    points = np.where(later[:, None], transform(inverse(T_frame_later), frames[-1]), frames[-1])
+    parts = [
+        tracker.voxels_of(points[chosen], np.full(chosen.sum(), float(k))) for k, chosen in enumerate([~later, later])
+    ]
+    both = [
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("counts", "means", "moments", "time_of")
+    ]
+    found = tracker.track(type(parts[0])(*both), truth[-1], np.array([np.eye(4), T_frame_later]))
+    assert found.success
+    assert translation_error(found.pose, truth[-1]) < 2 * NOISE
+
+
+def test_displacement_and_information() -> None:
+    points = np.random.default_rng(0).normal(size=(2_000, 3))
+    assert np.isclose(displacement(points, pose(np.eye(3), [3.0, 0, 4.0])), 5.0)
+    assert least_information(np.zeros((6, 6))) == 0.0
+    assert np.isclose(least_information(np.diag([7.0, 7, 7, 2, 2, 2])), 1 / 3)
+    assert least_information(np.diag([7.0, 7, 7, 2, 2, 0])) == 0.0
