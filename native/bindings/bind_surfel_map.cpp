@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "bindings/bindings.hpp"
-#include "bindings/pose_arrays.hpp"
 #include "odometry/surfel_map.hpp"
 #include "odometry/tracking.hpp"
 
@@ -50,19 +49,12 @@ nb::tuple find(const SurfelMap& self, const Points& queries) {
 }
 
 nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points& means, const Moments& moments,
-                      const Indices& time_of, const Poses& frame_time, const Pose& start, double kernel,
-                      double least_kernel, double shrinkage, double noise, int max_steps, double tolerance,
-                      int threads) {
+                      const Pose& start, double kernel, double least_kernel, double shrinkage, double noise,
+                      int max_steps, double tolerance, int threads) {
     const FrameVoxels frame = voxels_of(counts, means, moments);
-    const auto times = transforms_of(frame_time);
     require(frame.count > 0, "a frame needs at least one voxel");
-    require(times.size() > 0, "there must be at least one time");
-    require(time_of.shape(0) == frame.count, "there must be a time for each voxel");
-    for (std::size_t i = 0; i < frame.count; ++i)
-        require(time_of.data()[i] >= 0 && static_cast<std::size_t>(time_of.data()[i]) < times.size(),
-                "times must be indices of poses");
     const TrackedPose found = without_gil([&] {
-        return track(self, frame, time_of.data(), times, RigidTransform::from_matrix(start.data()),
+        return track(self, frame, RigidTransform::from_matrix(start.data()),
                      {kernel, least_kernel, shrinkage, noise, max_steps, tolerance}, threads);
     });
     NewArray<double> pose({4, 4}), information({6, 6});
@@ -83,8 +75,8 @@ void bind_surfel_map(nb::module_& module) {
         .def("insert", &insert, "counts"_a, "means"_a, "moments"_a, "pose"_a, "threads"_a)
         .def("forget", &forget, "centre"_a, "radius"_a)
         .def("find", &find, "points"_a)
-        .def("track", &track_frame, "counts"_a, "means"_a, "moments"_a, "time_of"_a, "frame_time"_a, "start"_a,
-             "kernel"_a, "least_kernel"_a, "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "threads"_a);
+        .def("track", &track_frame, "counts"_a, "means"_a, "moments"_a, "start"_a, "kernel"_a, "least_kernel"_a,
+             "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "threads"_a);
 }
 
 }  // namespace graphreg

@@ -1,6 +1,7 @@
 #include "odometry/tracking.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "common/parallel.hpp"
 #include "engine/gauss_newton.hpp"
@@ -42,14 +43,12 @@ std::array<double, 3> mean_of(const FrameVoxels& frame) {
 
 // Calls use(correspondence or null, occupied, part) for the voxels of the frame; parts are over fixed ranges.
 template <class Part, class Use>
-std::vector<Part> over_correspondences(const SurfelMap& map, const FrameVoxels& frame,
-                                       const std::vector<RigidTransform>& poses, const std::int32_t* time_of,
+std::vector<Part> over_correspondences(const SurfelMap& map, const FrameVoxels& frame, const RigidTransform& pose,
                                        const std::array<double, 3>& pivot, int threads, Use&& use) {
     std::vector<Part> parts((frame.count + grain - 1) / grain);
     parallel_for(frame.count, grain, threads, [&](std::size_t begin, std::size_t end) {
         Part& part = parts[begin / grain];
         for (std::size_t i = begin; i < end; ++i) {
-            const RigidTransform& pose = poses[static_cast<std::size_t>(time_of[i])];
             const auto x = pose.transformed(frame.means + 3 * i);
             bool occupied;
             const Surfel* surfel = map.find(x, occupied);
@@ -82,23 +81,16 @@ std::vector<Part> over_correspondences(const SurfelMap& map, const FrameVoxels& 
 
 }  // namespace
 
-TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const std::int32_t* time_of,
-                  const std::vector<RigidTransform>& T_frame_time, const RigidTransform& start,
+TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTransform& start,
                   const TrackingSettings& settings, int threads) {
     const auto pivot = start.transformed(mean_of(frame).data());
     TrackedPose result;
     result.pose = start;
-    std::vector<RigidTransform> poses(T_frame_time.size());
-    auto set_poses = [&] {
-        for (std::size_t k = 0; k < poses.size(); ++k) poses[k] = result.pose.after(T_frame_time[k]);
-    };
     double kernel = settings.kernel;
     for (int n = 0; n < settings.max_steps && !result.converged; ++n) {
-        set_poses();
         const double squared_kernel = kernel * kernel, squared_noise = settings.noise * settings.noise;
         const auto parts = over_correspondences<NormalEquations>(
-            map, frame, poses, time_of, pivot, threads,
-            [&](const Correspondence* c, bool, NormalEquations& sums) {
+            map, frame, result.pose, pivot, threads, [&](const Correspondence* c, bool, NormalEquations& sums) {
                 if (!c) return;
                 const double scale = 1 / (1 + c->residual * c->residual / (squared_kernel + 9 * c->variance));
                 add(sums, *c, scale * scale / (squared_noise + c->variance));
@@ -113,10 +105,8 @@ TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const std::int
         result.converged = kernel <= settings.least_kernel && step.size < settings.tolerance;
         kernel = std::max(kernel * settings.shrinkage, settings.least_kernel);
     }
-    set_poses();
     const auto parts = over_correspondences<TrackedPose>(
-        map, frame, poses, time_of, pivot, threads,
-        [&](const Correspondence* c, bool occupied, TrackedPose& part) {
+        map, frame, result.pose, pivot, threads, [&](const Correspondence* c, bool occupied, TrackedPose& part) {
             part.overlapping += occupied;
             if (!c) return;
             ++part.matched;

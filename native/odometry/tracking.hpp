@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "engine/normal_equations.hpp"
 #include "odometry/surfel_map.hpp"
@@ -29,10 +27,8 @@ struct TrackedPose {
     bool converged = false;
 };
 
-// T_map_frame from an initial pose. time_of (frame.count): index of the time of each voxel; T_frame_time: pose of the
-// sensor at each time with respect to that of the frame.
-TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const std::int32_t* time_of,
-                  const std::vector<RigidTransform>& T_frame_time, const RigidTransform& start,
+// T_map_frame from an initial pose.
+TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTransform& start,
                   const TrackingSettings& settings, int threads);
 
 }  // namespace graphreg

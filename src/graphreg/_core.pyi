@@ -288,8 +288,6 @@ class SurfelMap:
         counts: _Floats,
         means: _Floats,
         moments: _Floats,
-        time_of: _Indices,
-        frame_time: _Floats,
         start: _Floats,
         kernel: float,
         least_kernel: float,
@@ -301,8 +299,7 @@ class SurfelMap:
     ) -> tuple[_Floats, _Floats, int, int, int, bool]:
         """Pose (4, 4) of a frame after robust point-to-plane Gauss-Newton steps from `start`.
 
-        frame_time (K, 4, 4): pose of the sensor at each time with respect to that of the frame; time_of (V,): index of
-        the time of each voxel. Also returns the normal equations (6, 6) of the inliers with unit weights, for rotations
+        Also returns the normal equations (6, 6) of the inliers with unit weights, for rotations
         about the mean of the frame; the number of voxels that overlap the map, that have a surfel, and that are
         inliers; and whether the steps converged.
         """

@@ -12,7 +12,7 @@ from tests.support.walks import NOISE, frame_at, in_first_frame, walk_frames, wa
 import graphreg._core as _core
 from graphreg.metrics import angular_error, translation_error
 from graphreg.multiscan.tracking import SurfelTracker, displacement, least_information
-from graphreg.poses import inverse, pose, rotation_from_vector, transform
+from graphreg.poses import pose, rotation_from_vector, transform
 
 COUNT = 6
 
@@ -115,23 +115,6 @@ def test_the_same_bits_for_any_number_of_threads(frames: list[np.ndarray], truth
         tracker = tracker_of(frames[:-1], truth[:-1], threads)
         found.append(tracker.track(tracker.voxels_of(frames[-1]), truth[-2]).pose)
     assert np.array_equal(*found)
-
-
-def test_voxels_that_were_measured_at_another_time_are_moved_to_the_time_of_the_frame(
-    tracker: SurfelTracker, frames: list[np.ndarray], truth: np.ndarray
-) -> None:
-    later = np.arange(len(frames[-1])) % 2 == 0
-    T_frame_later = pose(rotation_from_vector([0, 0, 0.05]), [0.1, 0, 0])
-    points = np.where(later[:, None], transform(inverse(T_frame_later), frames[-1]), frames[-1])
-    parts = [
-        tracker.voxels_of(points[chosen], np.full(chosen.sum(), float(k))) for k, chosen in enumerate([~later, later])
-    ]
-    both = [
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("counts", "means", "moments", "time_of")
-    ]
-    found = tracker.track(type(parts[0])(*both), truth[-1], np.array([np.eye(4), T_frame_later]))
-    assert found.success
-    assert translation_error(found.pose, truth[-1]) < 2 * NOISE
 
 
 def test_displacement_and_information() -> None:

@@ -94,14 +94,11 @@ class FrameVoxels:
     ----------
     counts, means, moments : (V,), (V, 3) and (V, 6) ndarray
         Of each voxel: number of points, their mean, and their second moments about it (xx yy zz xy xz yz).
-    time_of : (V,) ndarray of int32
-        Index of the time of each voxel; see `SurfelTracker.track`.
     """
 
     counts: Floats
     means: Floats
     moments: Floats
-    time_of: np.ndarray[tuple[int], np.dtype[np.int32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,37 +159,16 @@ class SurfelTracker:
         self._map = _core.SurfelMap(self.voxel, TRACKING.levels, TRACKING.thickness * self.voxel)
         self._forgotten_at: Floats | None = None
 
-    def voxels_of(self, points: Floats, time_of: Floats | None = None) -> FrameVoxels:
-        """Group the points of a frame by voxel.
-
-        Parameters
-        ----------
-        points : (N, 3) ndarray
-        time_of : (N,) ndarray, optional
-            Index of the time of each point, by default 0 for all.
-        """
+    def voxels_of(self, points: Floats) -> FrameVoxels:
+        """Group the points of a frame, (N, 3), by voxel."""
         order, starts, _ = _core.group_by_voxel(points, self.voxel, self._threads)
-        counts, means, moments = _core.voxel_moments(points, None, order, starts, self._threads)
-        if time_of is None:
-            return FrameVoxels(counts, means, moments, np.zeros(len(counts), np.int32))
-        times = _core.voxel_means(np.ascontiguousarray(time_of[:, None]), order, starts, self._threads)[:, 0]
-        return FrameVoxels(counts, means, moments, np.round(times).astype(np.int32))
+        return FrameVoxels(*_core.voxel_moments(points, None, order, starts, self._threads))
 
-    def track(self, frame: FrameVoxels, predicted: Floats, T_frame_time: Floats | None = None) -> TrackedFrame:
-        """Estimate the pose of a frame from a prediction.
-
-        Parameters
-        ----------
-        frame : FrameVoxels
-        predicted : (4, 4) ndarray
-        T_frame_time : (K, 4, 4) ndarray, optional
-            Pose of the sensor at each time with respect to its pose at the time of the frame; by default it does not
-            move within a frame.
-        """
+    def track(self, frame: FrameVoxels, predicted: Floats) -> TrackedFrame:
+        """Estimate the pose of a frame from a prediction, (4, 4)."""
         size = self.voxel
         found, information, overlapping, matched, inliers, converged = self._map.track(
-            frame.counts, frame.means, frame.moments, frame.time_of,
-            np.eye(4)[None] if T_frame_time is None else T_frame_time, predicted,
+            frame.counts, frame.means, frame.moments, predicted,
             size * TRACKING.kernel, size * TRACKING.least_kernel, TRACKING.shrinkage, size * TRACKING.noise,
             TRACKING.max_steps, size * TRACKING.tolerance, self._threads,
         )  # fmt: skip
