@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "bindings/bindings.hpp"
+#include "bindings/pose_arrays.hpp"
+#include "odometry/deskewing.hpp"
 #include "odometry/surfel_map.hpp"
 #include "odometry/tracking.hpp"
 
@@ -48,6 +50,16 @@ nb::tuple find(const SurfelMap& self, const Points& queries) {
     return nb::make_tuple(kinds.release(), points.release(), normals.release());
 }
 
+Output<double> transform_points(const Points& points, const Indices& pose_of, const Poses& poses, int threads) {
+    const std::size_t count = points.shape(0);
+    require(pose_of.shape(0) == count, "there must be an index for each point");
+    const auto transforms = transforms_of(poses);
+    NewArray<double> result({count, 3});
+    without_gil(
+        [&] { transform_each(points.data(), pose_of.data(), count, transforms.data(), threads, result.data()); });
+    return result.release();
+}
+
 nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points& means, const Moments& moments,
                       const Pose& start, double kernel, double least_kernel, double shrinkage, double noise,
                       int max_steps, double tolerance, int threads) {
@@ -69,6 +81,7 @@ nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points
 }  // namespace
 
 void bind_surfel_map(nb::module_& module) {
+    module.def("transform_each", &transform_points, "points"_a, "pose_of"_a, "poses"_a, "threads"_a);
     nb::class_<SurfelMap>(module, "SurfelMap")
         .def("__init__", &init_map, "voxel"_a, "levels"_a, "max_thickness"_a)
         .def("__len__", &SurfelMap::root_count)

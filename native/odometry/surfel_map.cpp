@@ -126,15 +126,17 @@ void SurfelMap::insert(const FrameVoxels& frame, const RigidTransform& T_map_fra
             moments[4] + count * offset[0] * offset[2], moments[5] + count * offset[1] * offset[2]};
         auto within = offset;
         double size = root_size_;
+        bool covered = false;  // by a surfel of a larger voxel, so that smaller ones are not looked up
         for (int level = 0;; ++level) {
             Node& node = nodes_[static_cast<std::size_t>(at)];
             node.count += count;
             for (std::size_t axis = 0; axis < 3; ++axis) node.sum[axis] += count * offset[axis];
             for (std::size_t entry = 0; entry < 6; ++entry) node.products[entry] += products[entry];
-            if (!node.waiting && node.count >= least_points && node.count >= refit_growth * node.fitted) {
+            if (!covered && !node.waiting && node.count >= least_points && node.count >= refit_growth * node.fitted) {
                 node.waiting = true;
                 changed.emplace_back(at, size);
             }
+            covered = covered || node.planar;
             if (level + 1 == levels_) break;
             size /= 2;
             const std::size_t number = descend(within, size);

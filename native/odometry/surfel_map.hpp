@@ -43,14 +43,15 @@ public:
     std::size_t root_count() const { return root_count_; }
 
 private:
+    // What is looked up stands together.
     struct Node {
+        bool planar = false, waiting = false;  // is a surfel; is among those to be estimated
+        std::array<std::int32_t, 8> child = {-1, -1, -1, -1, -1, -1, -1, -1};
+        Surfel surfel = {};
         double count = 0, fitted = 0;         // points; points when the surfel was last estimated
         std::array<double, 3> sum = {};       // of the offsets from the centre of the root
         std::array<double, 6> products = {};  // of these
-        std::array<std::int32_t, 8> child = {-1, -1, -1, -1, -1, -1, -1, -1};
-        std::array<double, 3> origin = {};     // the centre of the root
-        bool planar = false, waiting = false;  // is a surfel; is among those to be estimated
-        Surfel surfel = {};
+        std::array<double, 3> origin = {};    // the centre of the root
     };
 
     std::int32_t new_node(const std::array<double, 3>& origin);

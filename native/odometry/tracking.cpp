@@ -11,7 +11,9 @@ namespace graphreg {
 
 namespace {
 
-constexpr std::size_t grain = 1024;
+constexpr std::size_t grain = 2048;
+// While the kernel shrinks, every n-th voxel is enough.
+constexpr std::size_t coarse_stride = 3;
 // Residuals up to this many standard deviations belong to inliers (chosen).
 constexpr double inlier_deviations = 3;
 
@@ -41,14 +43,16 @@ std::array<double, 3> mean_of(const FrameVoxels& frame) {
     return mean;
 }
 
-// Calls use(correspondence or null, occupied, part) for the voxels of the frame; parts are over fixed ranges.
+// Calls use(correspondence or null, occupied, part) for every stride-th voxel of the frame; parts are over fixed
+// ranges.
 template <class Part, class Use>
 std::vector<Part> over_correspondences(const SurfelMap& map, const FrameVoxels& frame, const RigidTransform& pose,
-                                       const std::array<double, 3>& pivot, int threads, Use&& use) {
-    std::vector<Part> parts((frame.count + grain - 1) / grain);
-    parallel_for(frame.count, grain, threads, [&](std::size_t begin, std::size_t end) {
+                                       const std::array<double, 3>& pivot, std::size_t stride, int threads, Use&& use) {
+    const std::size_t count = (frame.count + stride - 1) / stride;
+    std::vector<Part> parts((count + grain - 1) / grain);
+    parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
         Part& part = parts[begin / grain];
-        for (std::size_t i = begin; i < end; ++i) {
+        for (std::size_t i = stride * begin; i < std::min(stride * end, frame.count); i += stride) {
             const auto x = pose.transformed(frame.means + 3 * i);
             bool occupied;
             const Surfel* surfel = map.find(x, occupied);
@@ -89,8 +93,10 @@ TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTra
     double kernel = settings.kernel;
     for (int n = 0; n < settings.max_steps && !result.converged; ++n) {
         const double squared_kernel = kernel * kernel, squared_noise = settings.noise * settings.noise;
+        const bool fine = kernel <= settings.least_kernel;
         const auto parts = over_correspondences<NormalEquations>(
-            map, frame, result.pose, pivot, threads, [&](const Correspondence* c, bool, NormalEquations& sums) {
+            map, frame, result.pose, pivot, fine ? 1 : coarse_stride, threads,
+            [&](const Correspondence* c, bool, NormalEquations& sums) {
                 if (!c) return;
                 const double scale = 1 / (1 + c->residual * c->residual / (squared_kernel + 9 * c->variance));
                 add(sums, *c, scale * scale / (squared_noise + c->variance));
@@ -102,11 +108,11 @@ TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTra
         const Step step = gauss_newton_step(sums, DegreesOfFreedom{}, relative);
         result.pose = step.transform;
         for (int axis = 0; axis < 3; ++axis) result.pose.t[axis] += pivot[static_cast<std::size_t>(axis)];
-        result.converged = kernel <= settings.least_kernel && step.size < settings.tolerance;
+        result.converged = fine && step.size < settings.tolerance;
         kernel = std::max(kernel * settings.shrinkage, settings.least_kernel);
     }
     const auto parts = over_correspondences<TrackedPose>(
-        map, frame, result.pose, pivot, threads, [&](const Correspondence* c, bool occupied, TrackedPose& part) {
+        map, frame, result.pose, pivot, 1, threads, [&](const Correspondence* c, bool occupied, TrackedPose& part) {
             part.overlapping += occupied;
             if (!c) return;
             ++part.matched;

@@ -304,6 +304,9 @@ class SurfelMap:
         inliers; and whether the steps converged.
         """
 
+def transform_each(points: _Floats, pose_of: _Indices, poses: _Floats, threads: int) -> _Floats:
+    """Points (N, 3), each transformed by the pose (K, 4, 4) of its index (N,)."""
+
 class SurfelPoints:
     """All points of a cloud (M, 3) with the index of each one's surfel (M,), -1: unused, and weights of the surfels
     (N,)."""

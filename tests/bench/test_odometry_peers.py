@@ -16,7 +16,7 @@ def test_poses_are_relative_to_the_first_frame(name: str) -> None:
         pytest.skip(f"{peer.module} is not installed")
     follow = peer.start()
     frames = list(synthetic.sequence("street", 3, 1.0, points=60_000))
-    found = [follow(frame.points)[0] for frame in frames]
+    found = [follow(frame.points, None)[0] for frame in frames]
     assert found[0] == pytest.approx(np.eye(4))
     # Registration on voxels of a metre, of points with a noise of 2 cm.
     assert np.linalg.norm(found[-1][:3, 3]) == pytest.approx(2, abs=0.1)

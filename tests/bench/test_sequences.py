@@ -11,7 +11,7 @@ import pytest
 
 from graphreg.bench import sequences
 from graphreg.bench.odometry_peers import Follow, OdometryPeer
-from graphreg.bench.sequences import OURS, REAL, SPARSE, SYNTHETIC, SequenceRun
+from graphreg.bench.sequences import DISTORTED, OURS, REAL, SPARSE, SYNTHETIC, UNDISTORTED, SequenceRun
 from graphreg.clouds import Floats
 from graphreg.poses import pose
 
@@ -20,12 +20,12 @@ STRAIGHT = [pose(np.eye(3), [1.0 * k, 0, 0]) for k in range(9)]
 
 def followed(scale: float, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Rows of a sequence along x, of which every method finds the poses up to a scale."""
-    monkeypatch.setattr(sequences, "_frames", lambda run, data: ((np.zeros((1, 3)), pose) for pose in STRAIGHT))
+    monkeypatch.setattr(sequences, "_frames", lambda run, data: ((np.zeros((1, 3)), None, pose) for pose in STRAIGHT))
 
     def follow(mode: str) -> Follow:
         poses = iter(STRAIGHT)
 
-        def next_pose(points: Floats) -> tuple[Floats, bool]:
+        def next_pose(points: Floats, times: Floats | None) -> tuple[Floats, bool]:
             T_first_frame = next(poses).copy()
             T_first_frame[:3, 3] *= scale
             return T_first_frame, T_first_frame[0, 3] < 7
@@ -55,8 +55,17 @@ def test_the_summary_says_which_targets_are_reached(monkeypatch: pytest.MonkeyPa
     assert sequences.summary([*rows, better])[-1].endswith("smaller RPE in both rotation and translation: kiss-icp")
 
 
+def test_distorted_frames_are_compared_with_the_same_frames_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = [{**row, "sequence": UNDISTORTED} for row in followed(1.001, monkeypatch)]
+    for scale, target in ((1.001, "; RPE at most 1.5 times"), (1.01, "; NOT RPE at most 1.5 times")):
+        distorted = [{**row, "sequence": DISTORTED} for row in followed(scale, monkeypatch)]
+        lines = [line for line in sequences.summary([*distorted, *plain]) if line.startswith(DISTORTED)]
+        assert len(lines) == len(OURS)
+        assert all(target in line for line in lines)
+
+
 def test_real_sequences_need_data() -> None:
-    synthetic = [SYNTHETIC, SPARSE]
+    synthetic = [SYNTHETIC, SPARSE, DISTORTED, UNDISTORTED]
     assert [run.sequence for run in sequences.jobs(None, peers=False)] == synthetic
     assert [run.sequence for run in sequences.jobs(Path("somewhere"), peers=False)] == [*REAL, *synthetic]
 
@@ -82,7 +91,7 @@ def test_a_quick_sequence_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_peer_without_a_finite_pose_still_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     followed(1.0, monkeypatch)
     poses = iter([np.eye(4), *[np.full((4, 4), np.nan)] * 8])
-    diverging = OdometryPeer("numpy", lambda: lambda points: (next(poses), True), "")
+    diverging = OdometryPeer("numpy", lambda: lambda points, times: (next(poses), True), "")
     monkeypatch.setattr(sequences, "ODOMETRY_PEERS", {"diverging": diverging})
     (row,) = sequences.measure(SequenceRun(SYNTHETIC, ("diverging",)), None)
     assert row["last frame (m)"] == pytest.approx(8)

@@ -203,6 +203,18 @@ def test_no_other_rotation_aligns_a_body_with_itself(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_each_point_of_a_distorted_scan_is_measured_from_the_pose_at_its_time() -> None:
+    scan = list(synthetic.sequence("street", 2, 2.0, points=1000, noise=0.0, distorted=True))[1]
+    assert scan.times is not None
+    assert -0.5 <= scan.times.min() < -0.4 < 0.4 < scan.times.max() <= 0.5
+    for time in np.unique(scan.times)[::6]:
+        T_world_sensor = synthetic.scan("street", 2.0 + 2.0 * time, points=10).pose
+        world = transform(T_world_sensor, scan.points[scan.times == time])
+        assert straddles("street", world, T_world_sensor[:3, 3]).all()
+    assert np.array_equal(scan.pose, synthetic.scan("street", 2.0, points=10).pose)
+
+
 def test_the_street_sequence_advances_by_the_step() -> None:
     poses = [scan.pose for scan in synthetic.sequence("street", 5, 2.0, points=200)]
     for before, after in pairwise(poses):
@@ -225,6 +237,8 @@ def test_a_bad_argument_is_named(argument: str, value: Any) -> None:
 
 
 def test_bad_arguments_of_sequences_are_named_before_the_first_scan() -> None:
+    with pytest.raises(InputError, match="distorted: only scans of the street can be, got 'room'"):
+        synthetic.sequence("room", 2, distorted=True)
     with pytest.raises(InputError, match=r"^frames: "):
         synthetic.sequence("street", 0)
     with pytest.raises(InputError, match=r"^viewpoint: "):

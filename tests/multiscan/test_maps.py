@@ -6,7 +6,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 from tests.support.walks import NOISE, frame_at, scene_points, walk_poses
 
-from graphreg.clouds import as_cloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, MapParameters, PosedCloud
 from graphreg.multiscan.tracking import SurfelTracker
@@ -16,7 +15,7 @@ from graphreg.voxels import voxel_downsample
 
 def posed(k: int) -> PosedCloud:
     T_world_frame = walk_poses(k + 1)[k]
-    return PosedCloud(LazyCloud(as_cloud(frame_at(T_world_frame, k)), 0), T_world_frame)
+    return PosedCloud(LazyCloud(frame_at(T_world_frame, k), 0), T_world_frame)
 
 
 def test_a_frame_becomes_a_keyframe_when_its_points_have_moved_some_voxels() -> None:
@@ -33,7 +32,7 @@ def test_a_frame_becomes_a_keyframe_when_its_points_have_moved_some_voxels() -> 
 
 def test_what_registration_needs_of_a_frame_is_computed_once_and_the_frame_can_be_released() -> None:
     points = frame_at(walk_poses(1)[0], 0)
-    frame = LazyCloud(as_cloud(points), 0)
+    frame = LazyCloud(points, 0)
     assert not np.shares_memory(frame.points, points)
     assert frame.preprocessed is frame.preprocessed
     one, other = SurfelTracker(points), SurfelTracker(points[:500])

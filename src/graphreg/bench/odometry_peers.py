@@ -10,13 +10,15 @@ import numpy as np
 
 from graphreg.bench.peers import can_be_imported, versions_of_modules
 from graphreg.clouds import Floats
+from graphreg.multiscan.deskewing import sensor_poses
 from graphreg.threads import thread_count
 
 # As in small_gicp's own odometry examples: metres, metres, frames.
 GICP_VOXEL, GICP_MAP_VOXEL, GICP_HORIZON = 0.25, 1.0, 100
 
-Follow = Callable[[Floats], tuple[Floats, bool]]
-"""A frame in; the pose of the sensor with respect to the first frame, and whether it was registered."""
+Follow = Callable[[Floats, Floats | None], tuple[Floats, bool]]
+"""A frame in, and the times of its points if it has motion distortion; out the pose of the sensor with respect to the
+first frame, at the middle of the times, and whether it was registered."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,20 @@ class OdometryPeer:
 
 
 def kiss_icp() -> Follow:
-    """Start KISS-ICP with its default settings. Frames have no time stamps, so there is no deskewing."""
+    """Start KISS-ICP with its default settings. It deskews frames with times."""
     from kiss_icp.config import KISSConfig
     from kiss_icp.kiss_icp import KissICP
 
     config = KISSConfig()
-    config.data.deskew = False
+    config.data.deskew = True
     config.mapping.voxel_size = config.data.max_range / 100
     odometry = KissICP(config)
 
-    def follow(points: Floats) -> tuple[Floats, bool]:
-        odometry.register_frame(points, np.empty(0))
-        return np.array(odometry.last_pose), True
+    def follow(points: Floats, times: Floats | None) -> tuple[Floats, bool]:
+        odometry.register_frame(points, np.empty(0) if times is None else times)
+        pose = np.array(odometry.last_pose)
+        # Its poses are those at the end of a frame.
+        return pose if times is None else pose @ sensor_poses(odometry.last_delta, np.array([-0.5]))[0], True
 
     return follow
 
@@ -68,7 +72,7 @@ def gicp_pairs() -> Follow:
     previous: list[Any] = []
     T_first_frame, step = np.eye(4), np.eye(4)
 
-    def follow(points: Floats) -> tuple[Floats, bool]:
+    def follow(points: Floats, _: Floats | None) -> tuple[Floats, bool]:
         nonlocal T_first_frame, step
         cloud, tree = small_gicp.preprocess_points(points, downsampling_resolution=GICP_VOXEL, num_threads=threads)
         if previous:
@@ -91,7 +95,7 @@ def gicp_map() -> Follow:
     voxel_map.set_lru(horizon=GICP_HORIZON, clear_cycle=10)
     T_first_frame, step, empty = np.eye(4), np.eye(4), True
 
-    def follow(points: Floats) -> tuple[Floats, bool]:
+    def follow(points: Floats, _: Floats | None) -> tuple[Floats, bool]:
         nonlocal T_first_frame, step, empty
         cloud, _ = small_gicp.preprocess_points(points, downsampling_resolution=GICP_VOXEL, num_threads=threads)
         if not empty:
@@ -108,7 +112,7 @@ def gicp_map() -> Follow:
 
 
 ODOMETRY_PEERS = {
-    "kiss-icp": OdometryPeer("kiss_icp", kiss_icp, "KISS-ICP with its default settings, without deskewing"),
+    "kiss-icp": OdometryPeer("kiss_icp", kiss_icp, "KISS-ICP with its default settings; it deskews frames with times"),
     "gicp, map": OdometryPeer("small_gicp", gicp_map, "small_gicp on its map of Gaussian voxels"),
     "gicp, pairs": OdometryPeer("small_gicp", gicp_pairs, "small_gicp on the previous frame"),
 }

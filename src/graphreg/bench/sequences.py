@@ -34,13 +34,17 @@ PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
 REAL = {"kitti_03, even frames": (0, 2), "kitti_03, odd frames": (1, 2), "kitti_03, all frames": (0, 1)}
 # A frame a metre, as at 36 km/h and 10 Hz; and the same with a scanner of 16 rings instead of 64.
 SYNTHETIC, SPARSE = "synthetic_street", "synthetic_street, 16 rings"
-SYNTHETIC_FRAMES, SPARSE_FRAMES, QUICK_FRAMES = 400, 100, 5
+# With the motion distortion of a scanner that rotates once a frame, and the same frames without.
+DISTORTED, UNDISTORTED = "synthetic_street, distorted", "synthetic_street, undistorted"
+SYNTHETIC_FRAMES, SPARSE_FRAMES, DISTORTED_FRAMES, QUICK_FRAMES = 400, 100, 60, 5
 FRAME_DISTANCE = 1.0
-SYNTHETIC_POINTS, QUICK_POINTS = 120_000, 20_000
+SYNTHETIC_POINTS, DISTORTED_POINTS, QUICK_POINTS = 120_000, 60_000, 20_000
 RINGS, ELEVATIONS = 64, (-24.8, 2.0)
 # Targets: RPE below the paper's, drift in per cent of the length, frames a second.
 PAPER_RPE = PUBLISHED["graphreg-paper"][:2]
 MAX_DRIFT, MIN_RATE = 0.5, 10.0
+# Largest RPE of distorted frames over that of the same frames without distortion.
+MAX_DISTORTION = 1.5
 DRIFT, RATE = "drift (%)", "frames/s"
 
 
@@ -68,8 +72,8 @@ def ours(mode: str) -> Follow:
     """Start our odometry."""
     odometry = Odometry(mode=mode)
 
-    def follow(points: Floats) -> tuple[Floats, bool]:
-        frame = odometry.add(points)
+    def follow(points: Floats, times: Floats | None) -> tuple[Floats, bool]:
+        frame = odometry.add(points, times)
         return frame.pose, frame.success
 
     return follow
@@ -87,6 +91,8 @@ def jobs(data: Path | None, quick: bool = False, peers: bool = True) -> list[Seq
         *(SequenceRun(name, methods) for name in (REAL if data is not None else ())),
         SequenceRun(SYNTHETIC, methods, SYNTHETIC_FRAMES, SYNTHETIC_POINTS),
         SequenceRun(SPARSE, methods, SPARSE_FRAMES, SYNTHETIC_POINTS),
+        SequenceRun(DISTORTED, methods, DISTORTED_FRAMES, DISTORTED_POINTS),
+        SequenceRun(UNDISTORTED, methods, DISTORTED_FRAMES, DISTORTED_POINTS),
     ]
 
 
@@ -102,27 +108,27 @@ def measure(run: SequenceRun, data: Path | None) -> Iterator[dict[str, Any]]:
     seconds: dict[str, list[float]] = {name: [] for name in run.methods}
     failed = dict.fromkeys(run.methods, 0)
     truth = []
-    for points, T_world_frame in _frames(run, data):
+    for points, times, T_world_frame in _frames(run, data):
         truth.append(T_world_frame)
         for name, follow in follows.items():
             began = time.perf_counter()
-            found, success = follow(points)
+            found, success = follow(points, times)
             seconds[name].append(time.perf_counter() - began)
             # A pose that is not finite is replaced by the previous one.
             poses[name].append(np.array(found) if np.isfinite(found).all() else poses[name][-1])
             failed[name] += not success
     for name in run.methods:
         # The first frame is not registered.
-        times = seconds[name][1:]
+        durations = seconds[name][1:]
         yield {
             "sequence": run.sequence,
             "method": name,
             "frames": len(truth),
             "not registered": failed[name] if name in OURS else None,
             **_errors(np.array(poses[name]), np.array(truth)),
-            "median (s)": float(np.median(times)),
-            "max (s)": max(times),
-            RATE: len(times) / sum(times),
+            "median (s)": float(np.median(durations)),
+            "max (s)": max(durations),
+            RATE: len(durations) / sum(durations),
             "positions": np.round(np.array(poses[name])[:, :2, 3], 3).tolist(),
             "true positions": np.round([(inverse(truth[0]) @ pose)[:2, 3] for pose in truth], 3).tolist(),
         }
@@ -143,6 +149,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         "the KITTI benchmark; on shorter trajectories over eighths of the length",
         "map: each frame to a local map, from a constant velocity; pairs: each frame to the previous one, ours by the "
         "global search, as in the paper; not registered: frames that ours reports as such",
+        "distorted: the scanner rotates once a frame while it moves, and the times of points are known",
         "times: of a frame, without reading it; all methods side by side, frame by frame, all cores",
         f"KITTI's ground truth is accurate to about {TRUTH_ACCURACY['SemanticKITTI']:g} degrees a step, by our "
         f"estimate; that of the synthetic street is exact; the paper's RPE over the whole sequence: {PAPER_RPE[0]:g} "
@@ -158,6 +165,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
             if sequence == SYNTHETIC:
                 targets.append(_target(row[DRIFT] < MAX_DRIFT, f"drift below {MAX_DRIFT:g} %"))
                 targets.append(_target(row[RATE] > MIN_RATE, f"more than {MIN_RATE:g} frames/s"))
+            if sequence == DISTORTED:
+                plain = next(row for row in rows if row["sequence"] == UNDISTORTED and row["method"] == name)
+                within = all(row[error] <= MAX_DISTORTION * plain[error] for error in (RPE_ROTATION, RPE_TRANSLATION))
+                targets.append(_target(within, f"RPE at most {MAX_DISTORTION:g} times that without distortion"))
             better = [peer for peer in ODOMETRY_PEERS if peer in mine and _is_better(mine[peer], row)]
             lines.append(
                 f"{sequence}, {name}: RPE {row[RPE_ROTATION]:.4f} degrees and {row[RPE_TRANSLATION]:.4f} m, drift "
@@ -200,17 +211,19 @@ def _errors(poses: Floats, truth: Floats) -> dict[str, Any]:
     }
 
 
-def _frames(run: SequenceRun, data: Path | None) -> Iterator[tuple[Floats, Floats]]:
-    """Points and true pose of each frame."""
+def _frames(run: SequenceRun, data: Path | None) -> Iterator[tuple[Floats, Floats | None, Floats]]:
+    """Points, their times, and true pose of each frame."""
     if run.sequence in REAL:
         assert data is not None
         first, every = REAL[run.sequence]
         for scan in kitti.scans(data / "kitti_03")[first::every]:
-            yield scan.read(), scan.pose
+            yield scan.read(), None, scan.pose
         return
     assert run.frames is not None
-    for frame in synthetic.sequence("street", run.frames, FRAME_DISTANCE, points=run.points):
-        yield (_every_fourth_ring(frame.points) if run.sequence == SPARSE else frame.points), frame.pose
+    distorted = run.sequence == DISTORTED
+    for frame in synthetic.sequence("street", run.frames, FRAME_DISTANCE, points=run.points, distorted=distorted):
+        points = _every_fourth_ring(frame.points) if run.sequence == SPARSE else frame.points
+        yield points, frame.times, frame.pose
 
 
 def _every_fourth_ring(points: Floats) -> Floats:

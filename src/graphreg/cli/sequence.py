@@ -33,6 +33,14 @@ def sequence(
             help="Register each frame to the previous one without a prediction, as in the paper, not to a local map.",
         ),
     ] = False,
+    times: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fields|guess",
+            help="Deskew frames of a moving scanner: fields, by the attribute t, time, timestamp or offset_time of "
+            "their points; guess, by their azimuth, for a rotating scanner.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,6 +81,7 @@ def sequence(
       graphreg sequence frames/ -o poses.tum
       graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
       graphreg sequence frames/ --map map.ply --report trajectory.html
+      graphreg sequence ouster/ --times fields -o poses.tum
       graphreg sequence frames/ --truth ground_truth.kitti --limit 100
     """
     import json
@@ -91,7 +100,7 @@ def sequence(
     _note_other_formats(files)
     files = files[: None if limit is None else (limit - 1) * every + 1]
     ground_truth = _ground_truth(folder, files, truth)
-    times = _times(folder, files)
+    stamps = _stamps(folder, files)
     done: list[FrameResult] = []
 
     def callback(step: FrameResult) -> None:
@@ -104,6 +113,7 @@ def sequence(
             every=every,
             mode="pairs" if pairs else "map",
             keep_map=map_file is not None or report is not None,
+            times=times,
             threads=threads,
             seed=seed,
             callback=callback,
@@ -112,12 +122,12 @@ def sequence(
         # The poses may have taken hours.
         found = Trajectory(tuple(done))
         if out is not None and done:
-            _write_poses(out, found, times)
+            _write_poses(out, found, stamps)
             note(f"{out}: the {len(done)} poses estimated so far")
         raise
     truth_of_steps = None if ground_truth is None else ground_truth[[step.number for step in found.steps]]
     if out is not None:
-        _write_poses(out, found, times)
+        _write_poses(out, found, stamps)
     if map_file is not None and found.map is not None:
         if len(found.map):
             write_cloud(map_file, as_cloud(found.map))
@@ -146,11 +156,11 @@ def _note_other_formats(files: list[Path]) -> None:
         note(f"left out, because most files are {suffix}: {min(others).name}{more}")
 
 
-def _write_poses(path: Path, found: Trajectory, times: Floats | None) -> None:
+def _write_poses(path: Path, found: Trajectory, frame_stamps: Floats | None) -> None:
     from graphreg.files.pose_files import pose_format, write_poses
 
     numbers = [step.number for step in found.steps]
-    stamps = numbers if times is None else times[numbers]
+    stamps = numbers if frame_stamps is None else frame_stamps[numbers]
     write_poses(path, found.poses, times=stamps if pose_format(path) == "tum" else None)
 
 
@@ -176,7 +186,7 @@ def _ground_truth(folder: Path, files: list[Path], truth: Path | None) -> Floats
     return np.array([known[path] for path in files])
 
 
-def _times(folder: Path, files: list[Path]) -> Floats | None:
+def _stamps(folder: Path, files: list[Path]) -> Floats | None:
     """Timestamp of each frame, from times.txt of a KITTI sequence; None without one."""
     import numpy as np
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from graphreg.datasets.surfaces import Surface
 
 # Rays of the coarse scan that estimates the share of rays with a return.
 TRIAL_RAYS = 2000
+# Sectors of azimuth that a moving sensor measures one after another.
+SECTORS = 36
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,53 @@ def simulate_scan(
     hit = np.isfinite(ranges)
     measured = ranges[hit] + noise * rng.normal(size=int(hit.sum()))
     return np.ascontiguousarray(measured[:, None] * rays[hit])
+
+
+def simulate_sweep(
+    surface: Surface,
+    sensor: Sensor,
+    pose_at: Callable[[float], Floats],
+    points: int,
+    noise: float,
+    loss: ReturnLoss,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Scan a surface by a sensor that moves while it rotates once: the frame has motion distortion.
+
+    The azimuths are divided into sectors. Each is measured at one time, from the pose at that time.
+
+    Parameters
+    ----------
+    surface : Surface
+    sensor : Sensor
+        With the projection "spherical".
+    pose_at : callable
+        T_world_sensor at a time from -1/2 to 1/2.
+    points, noise, loss, rng
+        As for `simulate_scan`.
+
+    Returns
+    -------
+    points : (N, 3) array
+        Each in the sensor's frame at its own time.
+    times : (N,) array
+        From -1/2 to 1/2.
+    """
+    trial = sensor.rays(TRIAL_RAYS)
+    hit = np.isfinite(cast_rays(surface, sensor, trial, pose_at(0.0), loss, np.random.default_rng(0)))
+    rays = sensor.rays(points / max(hit.mean(), 0.01))
+    azimuth = np.arctan2(rays[:, 1], rays[:, 0])
+    sector = np.minimum(((azimuth / (2 * np.pi) + 0.5) * SECTORS).astype(int), SECTORS - 1)
+    measured, times = [], []
+    for number in range(SECTORS):
+        time = (number + 0.5) / SECTORS - 0.5
+        chosen = rays[sector == number]
+        ranges = cast_rays(surface, sensor, chosen, pose_at(time), loss, rng)
+        hit = np.isfinite(ranges)
+        ranges = ranges[hit] + noise * rng.normal(size=int(hit.sum()))
+        measured.append(ranges[:, None] * chosen[hit])
+        times.append(np.full(len(ranges), time))
+    return np.concatenate(measured), np.concatenate(times)
 
 
 def cast_rays(

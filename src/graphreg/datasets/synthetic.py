@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from graphreg.argument_checks import check_choice, check_integer, check_number
+from graphreg.argument_checks import check_choice, check_flag, check_integer, check_number
 from graphreg.clouds import Floats
 from graphreg.datasets.contamination import add_noise, add_outliers
 from graphreg.datasets.scan_setups import SETUPS, ScanSetup
-from graphreg.datasets.scanner import ReturnLoss, cast_rays, simulate_scan
+from graphreg.datasets.scanner import ReturnLoss, cast_rays, simulate_scan, simulate_sweep
 from graphreg.datasets.surfaces import Surface
 from graphreg.errors import InputError
 from graphreg.poses import inverse
@@ -53,11 +54,15 @@ class Scan:
         Exact pose of the sensor: x_world = pose x_sensor.
     name : str
         The body or scene.
+    times : (N,) array or None
+        Of a scan with motion distortion: when each point was measured, from -1/2 to 1/2. Points are then in the
+        sensor's frame at their own time, and `pose` is that at time 0.
     """
 
     points: Floats
     pose: Floats
     name: str
+    times: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +239,7 @@ def sequence(
     range_dropout: float = 0.0,
     variant: int = 0,
     seed: int = 0,
+    distorted: bool = False,
 ) -> Iterator[Scan]:
     """Scan a body or scene from successive viewpoints: `viewpoint`, `viewpoint + step`, ...
 
@@ -247,6 +253,9 @@ def sequence(
         From one viewpoint to the next; default as for `pair`.
     viewpoint, points, noise, dropout, range_dropout, variant, seed
         As for `scan`.
+    distorted : bool, default False
+        Whether the scanner moves by `step` while it scans, as one that rotates on a car does: then scans have `times`.
+        Only on the street.
 
     Returns
     -------
@@ -270,6 +279,8 @@ def sequence(
     check_integer("frames", frames, 1)
     check_integer("variant", variant)
     check_integer("seed", seed)
+    if check_flag("distorted", distorted) and name != "street":
+        raise InputError(f"distorted: only scans of the street can be, got {name!r}")
     viewpoints = [first + k * spacing for k in range(frames)]
     if name == "street" and min(viewpoints) < 0:
         raise InputError(f"viewpoint: the sequence reaches {min(viewpoints):g} m, but the street begins at 0")
@@ -279,6 +290,11 @@ def sequence(
         for k, at in enumerate(viewpoints):
             rng = np.random.default_rng([seed, k])
             pose = setup.sensor_pose(at, rng)
+            if distorted:
+                poses = partial(_sensor_pose, setup, at, spacing)
+                measured, times = simulate_sweep(scanned, setup.sensor, poses, int(count), sigma, loss, rng)
+                yield Scan(measured, pose, name, times)
+                continue
             yield Scan(simulate_scan(scanned, setup.sensor, pose, int(count), sigma, loss, rng), pose, name)
 
     return scans()
@@ -292,6 +308,11 @@ def surface(name: str, variant: int = 0) -> Surface:
 
 def _setup(name: str) -> ScanSetup:
     return SETUPS[check_choice("name", name, SETUPS)]
+
+
+def _sensor_pose(setup: ScanSetup, viewpoint: float, step: float, time: float) -> Floats:
+    """Pose of a moving sensor, which is at `viewpoint` at time 0 and one step ahead at time 1."""
+    return setup.sensor_pose(viewpoint + time * step, np.random.default_rng(0))
 
 
 def _overlap(setup: ScanSetup, scanned: Surface, source: Scan, target: Scan, noise: float) -> float:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.clouds import Cloud, Floats, as_cloud
+from graphreg.clouds import Floats
 from graphreg.engine.preprocessing import PreprocessedCloud
+from graphreg.multiscan.deskewing import deskewed
 from graphreg.multiscan.tracking import FrameVoxels, SurfelTracker, displacement
 from graphreg.poses import inverse, transform
 from graphreg.registration import prepare_sample
@@ -34,9 +35,11 @@ class LazyCloud:
 
     Parameters
     ----------
-    cloud : Cloud
+    points : (N, 3) ndarray
     seed : int
         Seed of the sampling of points.
+    times : (N,) ndarray, optional
+        When each point was measured, from -1/2 to 1/2; see `graphreg.multiscan.deskewing.frame_times`.
 
     Attributes
     ----------
@@ -44,11 +47,22 @@ class LazyCloud:
         A copy, so that the caller's array can be released.
     """
 
-    def __init__(self, cloud: Cloud, seed: int) -> None:
-        self.points = cloud.points.copy()
-        self._seed = seed
+    def __init__(self, points: Floats, seed: int, times: Floats | None = None) -> None:
+        self.points = points.copy()
+        self._measured, self._times, self._seed = self.points, times, seed
         self._preprocessed: PreprocessedCloud | None = None
         self._voxels: tuple[SurfelTracker, FrameVoxels] | None = None
+
+    @property
+    def is_distorted(self) -> bool:
+        """Whether the points were measured one after another."""
+        return self._times is not None
+
+    def deskew(self, T_previous_frame: Floats, threads: int = 1) -> None:
+        """Correct the points for this transform from the previous frame, if their times are known."""
+        if self._times is not None:
+            self.points = deskewed(self._measured, self._times, T_previous_frame, threads)
+            self._preprocessed = self._voxels = None
 
     @property
     def preprocessed(self) -> PreprocessedCloud:
@@ -95,7 +109,7 @@ class LocalMap:
         if self._posed is None and self._keyframes:
             newest = self._keyframes[-1]
             parts = [transform(inverse(newest.pose) @ each.pose, each.cloud.points) for each in self._keyframes]
-            whole = newest.cloud if len(parts) == 1 else LazyCloud(as_cloud(np.concatenate(parts)), self._seed)
+            whole = newest.cloud if len(parts) == 1 else LazyCloud(np.concatenate(parts), self._seed)
             self._posed = PosedCloud(whole, newest.pose)
         return self._posed
 

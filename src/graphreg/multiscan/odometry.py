@@ -28,6 +28,7 @@ from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.files import read_cloud
 from graphreg.files.folders import frame_files
+from graphreg.multiscan.deskewing import DESKEWING, FIELDS, GUESS, check_times, frame_times
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
 from graphreg.multiscan.tracking import TRACKING, SurfelTracker
 from graphreg.multiscan.trajectory import FrameResult, Trajectory
@@ -84,20 +85,31 @@ class Odometry:
         self._previous: PosedCloud | None = None
         self._previous_predicted = False
 
-    def add(self, frame: Any) -> FrameResult:
+    def add(self, frame: Any, times: Any = None) -> FrameResult:
         """Estimate the pose of the sensor at the next frame.
 
         Parameters
         ----------
         frame : array_like or path
             An (N, 3) array, anything else that `register` takes, or the name of a file.
+        times : (N,) array_like, "fields" or "guess", optional
+            When each point was measured, in any unit: the frame is deskewed, and its pose is that at the middle of
+            these times. "fields": the attribute t, time, timestamp or offset_time of the frame. "guess": from the
+            azimuth, for a rotating scanner whose points are in the order of measurement. By default the points are used
+            as they are.
 
         Returns
         -------
         FrameResult
             For a frame that is empty, unreadable or cannot be registered, `success` is False, `reason` says why and
             `pose` is the prediction.
+
+        Raises
+        ------
+        InputError
+            If `times` has a wrong type or value.
         """
+        check_times(times)
         began = time.perf_counter()
         number, self._count = self._count, self._count + 1
         predicted = self._pose if self._velocity is None else self._pose @ self._velocity
@@ -105,7 +117,9 @@ class Odometry:
         try:
             cloud = _cloud_of(frame)
             began, points = time.perf_counter(), len(cloud)
-            scan = LazyCloud(cloud, self._seed)
+            scan = LazyCloud(cloud.points, self._seed, frame_times(times, cloud))
+            if self._velocity is not None:
+                scan.deskew(self._velocity, self._threads)
             step = self._tracked(scan, predicted) or self._registered(scan, predicted)
         except (InputError, OSError) as problem:
             step = FrameResult(predicted, False, 0.0, f"not registered: {problem}")
@@ -132,6 +146,9 @@ class Odometry:
         if self._tracker is None or self._velocity is None or self._lost:
             return None
         found = self._tracker.track(scan.voxels(self._tracker), predicted)
+        if scan.is_distorted and found.success:
+            scan.deskew(inverse(self._pose) @ found.pose, self._threads)
+            found = self._tracker.track(scan.voxels(self._tracker), found.pose)
         if not found.success:
             return None
         return FrameResult(
@@ -171,10 +188,21 @@ class Odometry:
 
     def _aligned_to_surfels(self, scan: LazyCloud, step: FrameResult) -> FrameResult:
         """The same frame with the pose that the map of surfels determines more precisely, where it does."""
-        if self._tracker is None:
-            return step
-        found = self._tracker.track(scan.voxels(self._tracker), step.pose)
-        return replace(step, pose=found.pose) if found.success else step
+        for _ in range(DESKEWING.rounds if scan.is_distorted and not self._lost else 1):
+            tracker = self._tracker
+            if tracker is None:
+                break
+            if scan.is_distorted and not self._lost:
+                velocity = inverse(self._pose) @ step.pose
+                scan.deskew(velocity, self._threads)
+                if self._velocity is None and self._previous is not None:
+                    # Now the first frame can be deskewed as well.
+                    self._previous.cloud.deskew(velocity, self._threads)
+                    tracker = self._new_tracker(self._previous)
+            found = tracker.track(scan.voxels(tracker), step.pose)
+            if found.success:
+                step = replace(step, pose=found.pose)
+        return step
 
     def _targets(self) -> dict[str, PosedCloud]:
         """The local map and the previous frame, or one of them where they are the same."""
@@ -192,15 +220,22 @@ class Odometry:
         if restarted and self._previous is not None:
             # The pose of the previous frame with respect to the maps is unknown.
             self._map.restart(self._previous)
-            self._tracker = SurfelTracker(self._previous.cloud.points, self._threads)
-            self._tracker.insert(self._previous.cloud.voxels(self._tracker), self._previous.pose)
-        tracker = self._tracker or SurfelTracker(posed.cloud.points, self._threads)
-        tracker.insert(posed.cloud.voxels(tracker), posed.pose)
-        self._tracker = tracker
+            self._new_tracker(self._previous)
+        if self._tracker is None:
+            tracker = self._new_tracker(posed)
+        else:
+            tracker = self._tracker
+            tracker.insert(posed.cloud.voxels(tracker), posed.pose)
         keyframe = restarted or self._map.needs(posed, tracker.voxel)
         if keyframe:
             self._map.add(posed)
         return keyframe
+
+    def _new_tracker(self, posed: PosedCloud) -> SurfelTracker:
+        """A new map of surfels, of one frame."""
+        self._tracker = SurfelTracker(posed.cloud.points, self._threads)
+        self._tracker.insert(posed.cloud.voxels(self._tracker), posed.pose)
+        return self._tracker
 
 
 def sequence(
@@ -210,6 +245,7 @@ def sequence(
     limit: int | None = None,
     mode: str = MODES[0],
     keep_map: bool = False,
+    times: str | None = None,
     threads: int | None = None,
     seed: int = 0,
     callback: Callable[[FrameResult], bool | None] | None = None,
@@ -231,6 +267,10 @@ def sequence(
         that fails. "pairs": register each frame to the previous one by global search, as in the paper.
     keep_map : bool, default False
         Also build the global map. Its size grows with the trajectory.
+    times : {"fields", "guess"}, optional
+        Deskew the frames: by the attribute t, time, timestamp or offset_time of each, or by the azimuth of their
+        points, for a rotating scanner. Poses are those at the middle of a frame. By default frames are used as they
+        are. Where times are arrays, see `Odometry.add`.
     threads : int, optional
         Number of threads, by default all cores. The result does not depend on it.
     seed : int, default 0
@@ -270,6 +310,8 @@ def sequence(
     """
     check_integer("every", every, 1)
     check_flag("keep_map", keep_map)
+    if times is not None:
+        check_choice("times", times, (FIELDS, GUESS))
     check_callable("callback", callback)
     check_progress(progress)
     end = None if limit is None else (check_integer("limit", limit, 1) - 1) * every + 1
@@ -281,7 +323,7 @@ def sequence(
     # Known of a list, and of the files in a folder.
     known = len(range(length_hint(every_frame))[:end:every])
     for number, frame in counted(chosen, progress, "registering frames", known):
-        step = replace(odometry.add(frame), number=number, name=_name_of(frame, number))
+        step = replace(odometry.add(frame, times), number=number, name=_name_of(frame, number))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
         if global_map is not None and step.success and (step.keyframe or mode == "pairs"):

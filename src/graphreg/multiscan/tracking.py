@@ -28,8 +28,11 @@ class TrackingParameters:
 
     Attributes
     ----------
-    voxels : int
-        The voxel size is the one at which the surface of the first frame occupies about as many voxels.
+    voxels, least_voxels : int
+        The voxel size is the one at which the surface of the first frame occupies about as many voxels; fewer in a
+        frame with less than
+    points_per_voxel : int
+        points for each, but not less than the second number.
     levels : int
         Voxel sizes of the map, each twice the size before.
     thickness : float
@@ -63,14 +66,16 @@ class TrackingParameters:
     """
 
     voxels: int = 3_000
+    least_voxels: int = 1_000
+    points_per_voxel: int = 15
     levels: int = 4
     thickness: float = 0.12
     kernel: float = 0.5
     least_kernel: float = 0.05
-    shrinkage: float = 0.6
+    shrinkage: float = 0.4
     noise: float = 0.1
     max_steps: int = 25
-    tolerance: float = 1e-4
+    tolerance: float = 5e-4
     horizon: float = 1.5
     least_correspondences: int = 100
     least_overlap: float = 0.4
@@ -154,7 +159,8 @@ class SurfelTracker:
     """
 
     def __init__(self, points: Floats, threads: int = 1) -> None:
-        self.voxel = sizes_for_counts(points, TRACKING.voxels)[0]
+        count = max(len(points) // TRACKING.points_per_voxel, TRACKING.least_voxels)
+        self.voxel = sizes_for_counts(points, min(count, TRACKING.voxels))[0]
         self._threads = threads
         self._map = _core.SurfelMap(self.voxel, TRACKING.levels, TRACKING.thickness * self.voxel)
         self._forgotten_at: Floats | None = None
@@ -183,8 +189,9 @@ class SurfelTracker:
     def insert(self, frame: FrameVoxels, T_map_frame: Floats) -> None:
         """Add a frame to the map, and forget what is far from it."""
         self._map.insert(frame.counts, frame.means, frame.moments, T_map_frame, self._threads)
-        centre = frame.means.mean(axis=0)
-        radius = TRACKING.horizon * float(np.linalg.norm(frame.means - centre, axis=1).max())
+        sample = frame.means[:: 1 + len(frame.means) // 500]
+        centre = sample.mean(axis=0)
+        radius = TRACKING.horizon * float(np.linalg.norm(sample - centre, axis=1).max())
         here = transform(T_map_frame, centre[None])[0]
         if self._forgotten_at is None:
             self._forgotten_at = here
