@@ -14,12 +14,17 @@ from graphreg.clouds import as_cloud
 from graphreg.poses import (
     adjoint,
     as_pose,
+    as_similarity,
     fit_rigid_transform,
+    fit_similarity,
     inverse,
+    inverse_similarity,
     nearest_rotation,
     pose,
     principal_frame,
     rotation_from_vector,
+    scale_of,
+    split_similarity,
     transform,
     transform_cloud,
 )
@@ -170,3 +175,54 @@ def test_what_is_no_pose_is_refused(value: object, message: str) -> None:
 
 def test_sampled_transforms_are_rigid() -> None:
     np.testing.assert_allclose(as_pose(random_transform(3, 10.0)), random_transform(3, 10.0), atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.3, 1.0, 1.00001, 7.0, 1e150])
+def test_a_similarity_is_split_inverted_and_accepted(scale: float) -> None:
+    rigid = random_transform(5, 2.0)
+    similarity = pose(scale * rigid[:3, :3], rigid[:3, 3])
+    found, rest = split_similarity(similarity)
+    assert found == pytest.approx(scale, rel=1e-12)
+    np.testing.assert_allclose(rest, rigid, atol=1e-12)
+    np.testing.assert_allclose(as_similarity(similarity), similarity, rtol=1e-12)
+    points = random_cloud("surface", 20, 1)
+    back = transform(inverse_similarity(similarity), transform(similarity, points))
+    # The translation is rounded to the last digits of itself, and then divided by the scale.
+    np.testing.assert_allclose(back, points, atol=1e-11 * max(1.0, 1 / scale))
+
+
+def test_rigid_transforms_are_as_they_were() -> None:
+    rigid = random_transform(6, 2.0)
+    assert np.array_equal(as_similarity(rigid), as_pose(rigid))
+    assert np.array_equal(inverse_similarity(rigid), inverse(rigid))
+    rounded = rigid.round(5)
+    assert np.array_equal(as_similarity(rounded), as_pose(rounded))
+
+
+@pytest.mark.parametrize(
+    "linear",
+    [np.zeros((3, 3)), -np.eye(3), np.diag([1.0, 2.0, 3.0]), np.ones((3, 3)), np.diag([2.0, 2.0, -2.0])],
+)
+def test_what_is_no_similarity_is_refused(linear: Floats) -> None:
+    with pytest.raises(graphreg.InputError, match="^init: expected"):
+        as_similarity(pose(linear, np.zeros(3)))
+
+
+@given(st.integers(0, 2**20), st.floats(0.01, 100))
+def test_the_fitted_similarity_of_exact_correspondences_is_theirs(seed: int, scale: float) -> None:
+    rigid = random_transform(seed, 1.0)
+    truth = pose(scale * rigid[:3, :3], rigid[:3, 3])
+    points = random_cloud("surface", 30, seed)
+    weights = np.random.default_rng(seed).uniform(0.1, 1, 30)
+    fitted = fit_similarity(points, transform(truth, points), weights)
+    np.testing.assert_allclose(fitted, truth, rtol=0, atol=1e-9 * max(scale, 1))
+    limited = fit_similarity(points, transform(truth, points), limits=(2 * scale, 3 * scale))
+    assert scale_of(limited) == pytest.approx(2 * scale)
+
+
+def test_normals_of_a_scaled_cloud_keep_their_length() -> None:
+    normals = np.tile([0.0, 0.0, 1.0], (5, 1))
+    cloud = as_cloud(random_cloud("surface", 5, 0), attributes=dict(zip(("nx", "ny", "nz"), normals.T, strict=True)))
+    moved = transform_cloud(pose(3 * np.eye(3), np.zeros(3)), cloud)
+    np.testing.assert_allclose(moved.points, 3 * cloud.points)
+    np.testing.assert_allclose(moved.attributes["nz"], 1.0)

@@ -68,6 +68,17 @@ class Outcome:
     target: Floats
 
 
+Scale = bool | tuple[float, float]
+"""The setting `scale`: whether the transform has a scale, or its smallest and largest value."""
+
+ANY_SCALE = (0.0, float("inf"))
+
+
+def scale_limits(scale: Scale) -> tuple[float, float] | None:
+    """Return the smallest and the largest scale of a setting; None where there is none to estimate."""
+    return scale if isinstance(scale, tuple) else ANY_SCALE if scale else None
+
+
 @dataclass(frozen=True)
 class MethodSettings:
     """Base of the settings of every method: a frozen dataclass that validates its fields.
@@ -103,6 +114,18 @@ class MethodSettings:
     def _require_flag(self, *names: str) -> None:
         for name in names:
             check_flag(name, getattr(self, name))
+
+    def _require_scale(self, name: str = "scale") -> None:
+        """Refuse what is neither True, False nor two positive numbers, the smaller first."""
+        value = getattr(self, name)
+        if isinstance(value, (bool, np.bool_)):
+            object.__setattr__(self, name, bool(value))
+            return
+        limits = tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else ()
+        if len(limits) != 2 or not all(map(is_number, limits)) or not 0 < limits[0] <= limits[1] < np.inf:
+            expected = "True, False, or the smallest and the largest scale"
+            raise InputError(f"{name}: expected {expected}, got {shown(value)}")
+        object.__setattr__(self, name, (float(limits[0]), float(limits[1])))
 
     def _require_choice(self, name: str, *choices: str) -> None:
         check_choice(name, getattr(self, name), choices)

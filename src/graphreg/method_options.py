@@ -27,6 +27,7 @@ class EngineOptions(CommonOptions, total=False):
     weights: Any
     k: int | None
     alpha: float | None
+    scale: bool | tuple[float, float] | None
 
 
 class PaperOptions(CommonOptions, total=False):
@@ -52,6 +53,7 @@ class IcpOptions(CommonOptions, total=False):
     max_iterations: int
     max_distance: float | None
     tolerance: float
+    scale: bool | tuple[float, float] | None
 
 
 class IcpKpOptions(CommonOptions, total=False):
@@ -103,6 +105,7 @@ class CpdOptions(CommonOptions, total=False):
     outliers: float
     max_iterations: int
     tolerance: float
+    scale: bool | tuple[float, float] | None
 
 
 class EcmOptions(CommonOptions, total=False):
@@ -132,6 +135,7 @@ class TeaserOptions(CommonOptions, total=False):
     max_matches: int
     max_iterations: int
     factor: float
+    scale: bool | tuple[float, float] | None
 
 
 class Super4pcsOptions(CommonOptions, total=False):

@@ -1,4 +1,7 @@
-"""Rigid transforms as 4x4 matrices, x_target = T x_source with det(R) = +1: the group SE(3)."""
+"""Rigid transforms as 4x4 matrices, x_target = T x_source with det(R) = +1: the group SE(3).
+
+A similarity has s R in place of R: it scales by s > 0 as well.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ from graphreg.meshes.triangle_mesh import Mesh
 
 # Chosen: the largest element of R R^T - I that is accepted from a user; files store poses with six digits or so.
 RIGID_TOLERANCE = 1e-4
+
+# Chosen: the largest element of R R^T - I of a rotation of which no digit was rounded off.
+ROUNDING = 1e-12
 
 # Names of normals in PLY and OFF, in PCD, and in E57.
 NORMAL_ATTRIBUTES = (
@@ -86,7 +92,7 @@ def as_pose(value: Any, name: str = "init", tolerance: float = RIGID_TOLERANCE) 
     return pose(nearest_rotation(linear), matrix[:3, 3])
 
 
-def as_poses(value: Any, name: str = "poses") -> Floats:
+def as_poses(value: Any, name: str = "poses", similarity: bool = False) -> Floats:
     """Validate one rigid transform or several.
 
     Parameters
@@ -94,6 +100,8 @@ def as_poses(value: Any, name: str = "poses") -> Floats:
     value : (4, 4) or (N, 4, 4) array_like or tensor
     name : str, default "poses"
         Name of the argument in error messages.
+    similarity : bool, default False
+        Whether they may have a scale.
 
     Returns
     -------
@@ -110,8 +118,115 @@ def as_poses(value: Any, name: str = "poses") -> Floats:
         raise InputError(f"{name}: expected shape (4, 4) or (N, 4, 4), got {array.shape}")
     matrices = array.reshape(-1, 4, 4)
     for number, matrix in enumerate(matrices):
-        as_pose(matrix, name if len(matrices) == 1 else f"{name}[{number}]")
+        label = name if len(matrices) == 1 else f"{name}[{number}]"
+        (as_similarity if similarity else as_pose)(matrix, label)
     return matrices
+
+
+def as_similarity(value: Any, name: str = "init", tolerance: float = RIGID_TOLERANCE) -> Floats:
+    """Validate a similarity: a rotation and a translation with a positive scale.
+
+    Parameters
+    ----------
+    value : (4, 4) array_like or tensor
+    name : str, default "init"
+        Name of the argument in error messages.
+    tolerance : float, default 1e-4
+        As in `as_pose`, after division by the scale. A scale that differs less from 1 is taken for a rounding error,
+        unless the rotation has all its digits.
+
+    Returns
+    -------
+    (4, 4) ndarray
+        With a rotation that is orthogonal to rounding.
+
+    Raises
+    ------
+    InputError
+        Where `value` is no matrix of that shape, not finite, or has shear, a reflection or no scale above 0.
+
+    Examples
+    --------
+    >>> as_similarity(np.diag([2, 2, 2, 1]), "transformation")[:3, :3]
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]])
+    """
+    matrix = as_floats(value, name, "a 4x4 matrix of numbers")
+    if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
+        return as_pose(matrix, name)  # which refuses it
+    scale = scale_of(matrix)
+    if not scale > 0:
+        return as_pose(matrix, name, tolerance)
+    rigid = matrix.copy()
+    rigid[:3, :3] /= scale
+    skew = float(np.abs(rigid[:3, :3] @ rigid[:3, :3].T - np.eye(3)).max())
+    if abs(scale - 1) <= (tolerance if skew > ROUNDING else ROUNDING):
+        return as_pose(matrix, name, tolerance)
+    checked = as_pose(rigid, name, tolerance)
+    return pose(scale * checked[:3, :3], checked[:3, 3])
+
+
+def scale_of(transformation: ArrayLike) -> float:
+    """The scale of a similarity, the cube root of the determinant of s R; 1 of a rigid transform up to rounding.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+
+    Returns
+    -------
+    float
+    """
+    linear = np.asarray(transformation, np.float64)[:3, :3]
+    # In units of its largest entry, as the product of three large numbers is infinite.
+    largest = float(np.abs(linear).max())
+    return largest * float(np.cbrt(np.linalg.det(linear / largest))) if largest else 0.0
+
+
+def split_similarity(transformation: ArrayLike) -> tuple[float, Floats]:
+    """A similarity as a scale and the rigid transform that follows it: T x = R (s x) + t.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+
+    Returns
+    -------
+    scale : float
+    rigid : (4, 4) ndarray
+
+    Examples
+    --------
+    >>> scale, rigid = split_similarity([[0, -2, 0, 5], [2, 0, 0, 6], [0, 0, 2, 7], [0, 0, 0, 1]])
+    >>> scale
+    2.0
+    >>> rigid[:3, 3]
+    array([5., 6., 7.])
+    """
+    matrix = np.asarray(transformation, np.float64)
+    scale = scale_of(matrix)
+    return scale, pose(matrix[:3, :3] / scale, matrix[:3, 3])
+
+
+def inverse_similarity(transformation: ArrayLike) -> Floats:
+    """The inverse of a similarity or, up to the last bit as `inverse` has it, of a rigid transform.
+
+    Parameters
+    ----------
+    transformation : (4, 4) array_like
+        T_target_source.
+
+    Returns
+    -------
+    (4, 4) ndarray
+        T_source_target.
+    """
+    scale, rigid = split_similarity(transformation)
+    if abs(scale - 1) <= ROUNDING:
+        return inverse(transformation)
+    back = inverse(rigid)
+    return pose(back[:3, :3] / scale, back[:3, 3] / scale)
 
 
 def nearest_rotation(matrix: ArrayLike) -> Floats:
@@ -180,7 +295,7 @@ def inverse(transformation: ArrayLike) -> Floats:
 
 
 def transform(transformation: ArrayLike, points: ArrayLike) -> Floats:
-    """Apply a rigid transform to points.
+    """Apply a rigid transform or a similarity to points.
 
     Parameters
     ----------
@@ -204,7 +319,7 @@ def transform(transformation: ArrayLike, points: ArrayLike) -> Floats:
 
 
 def transform_cloud(transformation: ArrayLike, cloud: Cloud) -> Cloud:
-    """Apply a rigid transform to a cloud: to its points, its mesh, and to normals among its attributes.
+    """Apply a rigid transform or a similarity to a cloud: to its points, its mesh, and to normals among its attributes.
 
     Parameters
     ----------
@@ -218,16 +333,19 @@ def transform_cloud(transformation: ArrayLike, cloud: Cloud) -> Cloud:
     """
     matrix = np.asarray(transformation, np.float64)
     attributes = dict(cloud.attributes)
+    scale = scale_of(matrix)
+    # A rigid transform of a file may be rounded; normals keep their length up to that.
+    rotation = matrix[:3, :3] if abs(scale - 1) <= RIGID_TOLERANCE else matrix[:3, :3] / scale
     for names in NORMAL_ATTRIBUTES:
         if all(name in attributes and attributes[name].ndim == 1 for name in names):
-            normals = np.stack([attributes[name] for name in names], axis=1) @ matrix[:3, :3].T
+            normals = np.stack([attributes[name] for name in names], axis=1) @ rotation.T
             attributes |= {name: normals[:, i].astype(attributes[name].dtype) for i, name in enumerate(names)}
     mesh = None if cloud.mesh is None else transform_mesh(matrix, cloud.mesh)
     return replace(cloud, points=transform(matrix, cloud.points), attributes=attributes, mesh=mesh)
 
 
 def transform_mesh(transformation: ArrayLike, mesh: Mesh) -> Mesh:
-    """Apply a rigid transform to a mesh: to its vertices, and to normals among their attributes.
+    """Apply a rigid transform or a similarity to a mesh: to its vertices, and to normals among their attributes.
 
     Parameters
     ----------
@@ -286,6 +404,49 @@ def fit_rigid_transform(source: Floats, target: Floats, weights: Floats | None =
     fitted[..., :3, 3] = (target_mean - source_mean @ rotation.swapaxes(-1, -2))[..., 0, :]
     fitted[..., 3, 3] = 1
     return fitted
+
+
+def fit_similarity(
+    source: Floats,
+    target: Floats,
+    weights: Floats | None = None,
+    limits: tuple[float, float] = (0.0, math.inf),
+) -> Floats:
+    """The similarity T that minimises sum_i w_i |T x_i - y_i|^2, in closed form.
+
+    Parameters
+    ----------
+    source, target : (N, 3) ndarray
+        The points x_i and y_i, in correspondence by row.
+    weights : (N,) ndarray, optional
+        The weights w_i, not negative and not all zero; by default equal.
+    limits : pair of float, optional
+        Smallest and largest scale; by default any.
+
+    Returns
+    -------
+    (4, 4) ndarray
+        T_target_source; with scale 1, within the limits, where all x_i coincide or the best scale is not positive.
+
+    References
+    ----------
+    S. Umeyama, Least-squares estimation of transformation parameters between two point patterns, PAMI 13(4), 1991.
+
+    Examples
+    --------
+    >>> source = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> fit_similarity(source, 3 * source)[:3, :3].round(12) + 0.0
+    array([[3., 0., 0.],
+           [0., 3., 0.],
+           [0., 0., 3.]])
+    """
+    w = np.full(len(source), 1 / len(source)) if weights is None else weights / weights.sum()
+    source_mean, target_mean = w @ source, w @ target
+    x, y = source - source_mean, target - target_mean
+    rotation = nearest_rotation(y.T @ (x * w[:, None]))
+    variance, covariance = float(w @ (x**2).sum(axis=1)), float(w @ (y * (x @ rotation.T)).sum(axis=1))
+    scale = float(np.clip(covariance / variance if variance > 0 and covariance > 0 else 1.0, *limits))
+    return pose(scale * rotation, target_mean - scale * rotation @ source_mean)
 
 
 def principal_frame(points: Floats) -> Floats:

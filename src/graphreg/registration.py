@@ -18,10 +18,10 @@ from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
-from graphreg.engine.unequal_sizes import register_or_locate
+from graphreg.engine.similarity import register_any_scale
 from graphreg.engine.verdict import Verdict, judge_outcome
 from graphreg.errors import InputError
-from graphreg.method_interface import Callback, Method, MethodSettings, Outcome
+from graphreg.method_interface import Callback, Method, MethodSettings, Outcome, Scale
 from graphreg.method_options import (
     CpdOptions,
     EcmOptions,
@@ -37,14 +37,14 @@ from graphreg.method_options import (
     TricpOptions,
 )
 from graphreg.paper.published import PIPL, PaperSettings, register_published
-from graphreg.poses import as_pose, inverse, transform
+from graphreg.poses import as_pose, as_similarity, inverse, scale_of, transform
 from graphreg.result import PREVIEW_POINTS, Alternative, Result
 from graphreg.threads import thread_count
 
 METHODS: dict[str, Method[MethodSettings]] = {
     "graphreg": Method[EngineSettings](
         EngineSettings(),
-        register_or_locate,
+        register_any_scale,
         "our own: graph descriptors, pose hypotheses from compatible correspondences, robust refinement; global",
     ),
     "graphreg-paper": Method[PaperSettings](
@@ -93,6 +93,7 @@ def register(
     weights: Any = None,
     k: int | None = None,
     alpha: float | None = None,
+    scale: Scale | None = None,
     seed: int = 0,
     threads: int | None = None,
     callback: Callback | None = None,
@@ -137,12 +138,13 @@ def register(
     weights: Any = None,
     k: int | None = None,
     alpha: float | None = None,
+    scale: Scale | None = None,
     seed: int = 0,
     threads: int | None = None,
     callback: Callback | None = None,
     **settings: Any,
 ) -> Result:
-    """Estimate the rigid transform from the source to the target.
+    """Estimate the rigid transform from the source to the target, or with `scale` the similarity.
 
     Parameters
     ----------
@@ -166,6 +168,9 @@ def register(
         Neighbours in the nearest-neighbour graph ("graphreg", "graphreg-paper", "pipl").
     alpha : float, default 5.2
         Limit of the X84 outlier rule (the same three).
+    scale : bool or pair of float, default False
+        Whether the source has an unknown scale, or the smallest and the largest that it can have: the transform is
+        then a similarity ("graphreg", "icp", "cpd", "teaser").
     seed : int, default 0
         Seed of all random sampling: the same seed gives the same bits.
     threads : int, optional
@@ -202,7 +207,7 @@ def register(
     >>> bool(np.allclose(result.transformation, pair.T_target_source, atol=0.01))
     True
     """
-    given = {"voxel": voxel, "points": points, "dof": dof, "weights": weights, "k": k, "alpha": alpha}
+    given = {"voxel": voxel, "points": points, "dof": dof, "weights": weights, "k": k, "alpha": alpha, "scale": scale}
     chosen = {name: value for name, value in given.items() if value is not None}
     return run_method(
         source, target, method, {**chosen, **settings}, init=init, seed=seed, threads=threads, callback=callback
@@ -233,7 +238,7 @@ def run_method(
                 f"{name}: has {len(cloud)} finite points, but at least {settings.required_points} are needed"
             )
     require_seed(seed)
-    initial = None if init is None else as_pose(init)
+    initial = None if init is None else as_similarity(init) if has_scale(settings) else as_pose(init)
     workers = thread_count(threads)
     x, y = (_method_input(clouds[i], i, settings, seed) for i in (0, 1))
     _log.debug("%s: source of %d points, target of %d, settings %s", method, len(x), len(y), settings)
@@ -246,7 +251,7 @@ def run_method(
         verdict = estimate.verdict
     else:
         estimated = time.perf_counter()
-        verdict = judge_outcome(outcome, workers)
+        verdict = judge_outcome(outcome, workers, has_scale(settings))
         timings["judge"] = time.perf_counter() - estimated
     _log.debug("%s: %s (confidence %.2f)", method, verdict.reason, verdict.confidence)
     alternatives = _alternatives(estimate) if estimate else ()
@@ -289,7 +294,13 @@ def result_fields(outcome: Outcome, verdict: Verdict, settings: MethodSettings) 
         "degenerate_directions": observability.degenerate_directions if observability else (),
         "settings": {**chosen, "voxel": outcome.voxel},
         "history": outcome.history,
+        "scale": scale_of(outcome.transformation) if has_scale(settings) else 1.0,
     }
+
+
+def has_scale(settings: MethodSettings) -> bool:
+    """Return whether a scale is estimated with these settings."""
+    return bool(getattr(settings, "scale", False))
 
 
 def prepare(
@@ -362,7 +373,7 @@ def _alternatives(estimate: EngineOutcome) -> tuple[Alternative, ...]:
 
 def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
     """A validated cloud; a preprocessed one stays so for the method that can use it."""
-    if isinstance(value, PreprocessedCloud) and METHODS[method].run is register_or_locate:
+    if isinstance(value, PreprocessedCloud) and isinstance(METHODS[method].settings, EngineSettings):
         return value
     return as_cloud(value, name)
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from graphreg.argument_checks import shown
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.feedback.summaries import labelled, matrix_lines, notebook_html, rotation_text, translation_text
+from graphreg.feedback.summaries import (
+    labelled,
+    matrix_lines,
+    notebook_html,
+    rotation_text,
+    scale_text,
+    translation_text,
+)
 from graphreg.method_interface import Iteration
 
 # Points of each cloud that a result keeps for pictures. Chosen: 0.4 MB for both.
@@ -45,7 +52,7 @@ class Result:
     Attributes
     ----------
     transformation : (4, 4) ndarray of float64
-        x_target = T x_source, det(R) = +1.
+        x_target = T x_source, det(R) = +1; where a scale was estimated, T has s R in place of R.
     success : bool
         Whether the confidence is high enough and the pose is determined: no direction is degenerate, and no other pose
         fits equally well.
@@ -57,13 +64,15 @@ class Result:
         Share of the source that overlaps the target.
     inlier_rmse : float
         Root-mean-square distance of that part from the target's surface, in the unit of the data; NaN without overlap.
-    covariance : (6, 6) ndarray or None
+    covariance : (6, 6) or (7, 7) ndarray or None
         Of the pose: rotations about the x, y, z axes through `centre` (radians), then translations along them (unit of
-        the data), both applied after the transform, in the target's frame. None where the clouds do not overlap.
+        the data), both applied after the transform, in the target's frame; then, where "graphreg" estimated it, the
+        logarithm of the scale, about `centre`. None where the clouds do not overlap.
     centre : (3,) ndarray or None
         Centroid of the overlap, in the target's frame.
     degenerate_directions : tuple of str
-        Rotations and translations that the surfaces do not constrain, in words; empty where the pose is determined.
+        Rotations, translations and "scale", where the surfaces do not constrain them, in words; empty where the
+        transform is determined.
     hypotheses : int
         Number of poses proposed.
     alternatives : tuple of Alternative
@@ -84,6 +93,8 @@ class Result:
         Points of source and target that were left out because they were in coincident clusters, such as the returns of
         a lidar at the sensor itself.
     history : tuple of Iteration
+    scale : float
+        Of the source, s; 1 where none was estimated.
     preview : pair of (K, 3) ndarray, or None
         Some points of source and target for pictures, 8,000 of each at most; None for a result that was read from JSON.
     """
@@ -108,6 +119,7 @@ class Result:
     dropped: tuple[int, int]
     coincident: tuple[int, int]
     history: tuple[Iteration, ...]
+    scale: float
     preview: tuple[Floats, Floats] | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
@@ -115,11 +127,13 @@ class Result:
             "  transformation (x_target = T x_source)",
             *(f"  {line}" for line in matrix_lines(self.transformation)),
         ]
+        rotation = self.transformation[:3, :3] / self.scale  # 1 where none was estimated
         entries = {
             "confidence": f"{self.confidence:.2f}",
             "overlap": f"{100 * self.overlap:.0f} % of the source",
             "inlier RMSE": "" if np.isnan(self.inlier_rmse) else f"{self.inlier_rmse:.4g}",
-            "rotation": rotation_text(self.transformation, self.covariance),
+            "scale": "" if self.scale == 1 else scale_text(self.scale, self.covariance),
+            "rotation": rotation_text(rotation, self.covariance),
             "translation": translation_text(self.transformation, self.covariance, self.centre),
             "degenerate": "; ".join(self.degenerate_directions),
         }
@@ -186,6 +200,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "method": (str,),
     "settings": (dict,),
     "seed": (int,),
+    "scale": (int, float),
 }
 
 
@@ -196,7 +211,10 @@ def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{name} is {shown(values[name])}")
     if not all(isinstance(words, str) for words in values["degenerate_directions"]):
         raise ValueError(f"degenerate_directions is {shown(values['degenerate_directions'])}")
-    optional = {"covariance": (6, 6), "centre": (3,), "runner_up": (4, 4)}
+    size = 6 if values["covariance"] is None else len(values["covariance"])
+    optional = {"covariance": (size, size), "centre": (3,), "runner_up": (4, 4)}
+    if size not in (6, 7):
+        raise ValueError(f"covariance is {shown(values['covariance'])}")
     return {
         **values,
         **{name: None if values[name] is None else _numbers(values[name], shape) for name, shape in optional.items()},

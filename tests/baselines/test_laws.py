@@ -167,3 +167,23 @@ def test_the_objective_never_rises(name: str, rounding: float) -> None:
     energies = [step.energy for step in result.history]
     assert len(energies) > 10
     assert all(after <= before + rounding * abs(before) for before, after in pairwise(energies))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["icp", "cpd", "teaser"])
+@pytest.mark.parametrize("scale", [True, (0.2, 0.5)])
+def test_a_scaled_copy_is_registered_by_methods_with_a_scale(method: str, scale: bool | tuple[float, float]) -> None:
+    cloud = synthetic.scan("hare", points=2_000).points
+    moved = transform(pose(rotation_from_vector([0.05, -0.03, 0.04]), [0.01, 0.0, 0.02]), cloud)
+    result = graphreg.register(
+        moved * 3, cloud, method=method, scale=scale, **({"voxel": 0} if method != "teaser" else {})
+    )
+    assert result.scale == pytest.approx(1 / 3, rel=1e-3)
+    assert np.linalg.norm(transform(result.transformation, moved * 3) - cloud, axis=1).max() < 0.02 * np.ptp(cloud)
+
+
+@pytest.mark.parametrize("method", ["icp", "cpd", "teaser"])
+def test_a_scale_is_within_its_limits(method: str) -> None:
+    cloud = synthetic.scan("hare", points=500).points
+    result = graphreg.register(cloud * 3, cloud, method=method, scale=(0.5, 2.0))
+    assert 0.5 - 1e-9 <= result.scale <= 2.0 + 1e-9

@@ -14,7 +14,15 @@ from tests.support.strategies import random_transform, seeds
 
 import graphreg
 import graphreg._core as _core
-from graphreg.baselines.teaser import TeaserSettings, estimate_rotation, gnc_weights, solve_decoupled, truncated_mean
+from graphreg.baselines.teaser import (
+    TeaserSettings,
+    estimate_rotation,
+    estimate_scale,
+    gnc_weights,
+    solve_decoupled,
+    truncated_mean,
+    truncated_weighted_mean,
+)
 from graphreg.metrics import rmsd
 from graphreg.poses import inverse, rotation_from_vector, transform
 
@@ -118,3 +126,31 @@ def test_a_search_for_the_clique_that_ends_early_reports_it() -> None:
 def test_settings_out_of_range(settings: dict[str, object], message: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^{message}"):
         replace(TeaserSettings(), **settings)
+
+
+@pytest.mark.slow
+@given(seeds)
+def test_the_truncated_weighted_mean_is_the_global_minimum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.concatenate([1 + rng.normal(size=20) * 0.1, rng.uniform(-3, 3, rng.integers(0, 60))])
+    bounds = rng.uniform(0.05, 1.0, len(values))
+
+    def cost(m: float) -> float:
+        return float(np.minimum(((values - m) / bounds) ** 2, 1).sum())
+
+    found = cost(truncated_weighted_mean(values, bounds))
+    assert all(found <= cost(m) + 1e-9 for m in np.linspace(values.min(), values.max(), 2001))
+
+
+@given(seeds, st.floats(0.01, 1.0))
+def test_with_equal_bounds_it_is_the_truncated_mean(seed: int, bound: float) -> None:
+    values = np.random.default_rng(seed).uniform(-1, 1, 30)
+    assert truncated_weighted_mean(values, np.full(30, bound)) == pytest.approx(truncated_mean(values, bound), abs=1e-9)
+
+
+@pytest.mark.parametrize("outliers", [0.0, 0.8])
+@pytest.mark.parametrize("scale", [0.2, 5.0])
+def test_the_scale_is_that_of_the_inliers(outliers: float, scale: float) -> None:
+    x, y, _ = random_correspondences(outliers, 0.0, 0)
+    found = estimate_scale(x / scale, y, 0.01, (0.0, np.inf))
+    assert found == pytest.approx(scale, rel=1e-3)

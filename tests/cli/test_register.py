@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -178,5 +179,42 @@ def test_a_method_with_its_own_settings(folder: Path) -> None:
 )
 def test_bad_settings_are_exit_status_2(folder: Path, setting: str, message: str) -> None:
     done = register_command("source.ply", "target.ply", "--method", "tricp", "--set", setting, cwd=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
+def test_a_similarity_is_estimated_written_and_applied(folder: Path) -> None:
+    points = graphreg.read(folder / "source.ply")
+    graphreg.write(folder / "photos.ply", points / 4)
+    done = register_command(
+        "photos.ply", "target.ply", "--scale", "any", "-o", "S.txt", "--report", "scale.html", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    (found,) = re.findall(r"^scale: (\S+) ± ", done.stdout, re.MULTILINE)
+    assert float(found) == pytest.approx(4, rel=1e-3)
+    assert "Scale uncertainty" in (folder / "scale.html").read_text(encoding="utf-8")
+    assert run_command("apply", "S.txt", "photos.ply", "moved.ply", cwd=folder).returncode == 0
+    target = graphreg.read(folder / "target.ply")
+    assert np.abs(graphreg.read(folder / "moved.ply") - target).max() < 0.01 * np.ptp(target)
+    assert run_command("apply", "S.txt", "moved.ply", "back.ply", "--inverse", cwd=folder).returncode == 0
+    np.testing.assert_allclose(graphreg.read(folder / "back.ply"), points / 4, atol=1e-9)
+    again = register_command("photos.ply", "target.ply", "--scale", "2,8", "--init", "S.txt", "--quiet", cwd=folder)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--scale", "some"), "--scale: expected any"),
+        (("--scale", "2,1"), "scale: expected True, False, or the smallest"),
+        (("--scale", "any", "--method", "fgr"), "scale: no setting of fgr"),
+        (("--scale", "any", "-o", "T.tum"), "tum files have no scale"),
+    ],
+)
+def test_scales_that_cannot_be_used_are_exit_status_2(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = register_command("source.ply", "target.ply", *arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr

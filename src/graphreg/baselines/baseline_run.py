@@ -10,8 +10,16 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats, common_extent
 from graphreg.errors import InputError
-from graphreg.method_interface import Callback, Iteration, MethodSettings, Outcome
-from graphreg.poses import nearest_rotation, pose, transform
+from graphreg.method_interface import Callback, Iteration, MethodSettings, Outcome, Scale, scale_limits
+from graphreg.poses import (
+    fit_rigid_transform,
+    fit_similarity,
+    nearest_rotation,
+    pose,
+    scale_of,
+    split_similarity,
+    transform,
+)
 from graphreg.voxels import voxel_downsample
 
 VOXELS = 200
@@ -53,6 +61,9 @@ class BaselineRun:
         Number of threads.
     callback : callable or None
         Called with each recorded iteration.
+    scale : bool or pair of float, default False
+        Whether a scale is estimated, or its smallest and largest value. `init` may then be a similarity; without it,
+        the source is scaled to the target's spread.
     voxels : int, default 200
         Voxels along the longest extent of the clouds, where `voxel` is None.
     least : int, default 4
@@ -80,8 +91,14 @@ class BaselineRun:
         callback: Callback | None,
         voxels: int = VOXELS,
         least: int = LEAST_POINTS,
+        scale: Scale = False,
     ) -> None:
         self._began = time.perf_counter()
+        self._limits = scale_limits(scale)
+        self._scale = 1.0
+        if self._limits is not None:
+            self._scale, init = _initial_scale(source, target, init, self._limits)
+            source = source * self._scale
         extent = common_extent(source, target)
         self.voxel = extent / voxels if voxel is None else voxel
         if self.voxel == 0:
@@ -109,6 +126,36 @@ class BaselineRun:
     def finish_features(self) -> None:
         """Mark the end of feature computation: time from here on is booked as registration."""
         self._described = time.perf_counter()
+
+    def fit(self, source: Floats, target: Floats, weights: Floats | None = None, scale: float = 1.0) -> Floats:
+        """Align corresponding points: by a rigid transform, or by a similarity where a scale is estimated.
+
+        Parameters
+        ----------
+        source, target : (N, 3) ndarray
+        weights : (N,) ndarray, optional
+        scale : float, default 1
+            That `source` has been scaled by since the start.
+
+        Returns
+        -------
+        (4, 4) ndarray
+        """
+        if self._limits is None:
+            return fit_rigid_transform(source, target, weights)
+        low, high = self.scale_limits
+        return fit_similarity(source, target, weights, (low / scale, high / scale))
+
+    @property
+    def scale_limits(self) -> tuple[float, float]:
+        """Smallest and largest scale from the source of the run, which may be scaled already, to its target."""
+        low, high = self._limits or (1.0, 1.0)
+        return low / self._scale, high / self._scale
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether a scale is estimated."""
+        return self._limits is not None
 
     def record(self, estimate: Floats, energy: float) -> bool:
         """Record an iteration: store the estimate, append it to the history and call the callback.
@@ -147,13 +194,27 @@ class BaselineRun:
                 "register": ended - self._described,
             },
             voxel=self.voxel,
-            source=self._downsampled[0],
+            source=self._downsampled[0] if self._limits is None else self._downsampled[0] / self._scale,
             target=self._downsampled[1],
         )
 
     def _in_input_frame(self, estimate: Floats) -> Floats:
         rotation = nearest_rotation(estimate[:3, :3])
-        return pose(rotation, self._origin + estimate[:3, 3] - rotation @ self._origin) @ self._init
+        if self._limits is not None:
+            rotation *= scale_of(estimate)
+        found = pose(rotation, self._origin + estimate[:3, 3] - rotation @ self._origin) @ self._init
+        return found if self._limits is None else found @ np.diag([self._scale] * 3 + [1.0])
+
+
+def _initial_scale(
+    source: Floats, target: Floats, init: Floats | None, limits: tuple[float, float]
+) -> tuple[float, Floats | None]:
+    """The scale of the source at the start, and the rigid transform after it: of `init`, or of the clouds' spreads."""
+    if init is not None:
+        scale, rigid = split_similarity(init)
+        return float(np.clip(scale, *limits)), rigid
+    spreads = [float(np.sqrt(cloud.var(axis=0).sum())) for cloud in (source, target)]
+    return float(np.clip(spreads[1] / spreads[0] if min(spreads) > 0 else 1.0, *limits)), None
 
 
 def _median_spacing(points: Floats, threads: int) -> float:

@@ -100,11 +100,21 @@ def point_to_point(run: BaselineRun) -> Objective:
     Objective
     """
 
+    spread = _spread(run.source)
+
     def evaluate(pairs: ClosestPointPairs) -> tuple[float, Floats]:
+        objective = float(pairs.squared[pairs.rows].mean())
+        if run.has_scale:
+            scale = _spread(pairs.points) / spread if spread else 1.0
+            return objective, run.fit(pairs.points[pairs.rows], run.target[pairs.nearest[pairs.rows]], scale=scale)
         step = align_point_to_point(pairs.points, run.target, pairs.nearest, pairs.rows, None, run.threads)
-        return float(pairs.squared[pairs.rows].mean()), step
+        return objective, step
 
     return evaluate
+
+
+def _spread(points: Floats) -> float:
+    return float(np.sqrt(points.var(axis=0).sum()))
 
 
 def point_to_plane(run: BaselineRun, normals: Floats) -> Objective:

@@ -1,4 +1,4 @@
-"""CPD, coherent point drift: rigid, without scale.
+"""CPD, coherent point drift: rigid, or with `scale` a similarity.
 
 A. Myronenko, X. Song: Point set registration: coherent point drift. IEEE TPAMI 32(12), 2010.
 
@@ -27,8 +27,8 @@ from graphreg.baselines.mixtures import (
     rescale_translation,
 )
 from graphreg.clouds import Floats
-from graphreg.method_interface import Callback, Outcome
-from graphreg.poses import fit_rigid_transform, transform
+from graphreg.method_interface import Callback, Outcome, Scale
+from graphreg.poses import transform
 
 MIN_VARIANCE = 1e-12
 """Lower bound of the variance, in squared spreads of the clouds (derived).
@@ -49,17 +49,21 @@ class CpdSettings(BaselineSettings):
         max_it: number of iterations, at most.
     tolerance : float, default 1e-8
         tol: converged where the objective does not change by more than this share.
+    scale : bool or pair of float, default False
+        Whether the source has an unknown scale, or the smallest and the largest that it can have.
     """
 
     outliers: float = 0.5
     max_iterations: int = 100
     tolerance: float = 1e-8
+    scale: Scale = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         self._require("a share between 0 and 1", lambda value: 0 < value < 1, "outliers")
+        self._require_scale()
 
 
 def register_cpd(
@@ -71,7 +75,7 @@ def register_cpd(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Register by rigid coherent point drift (Myronenko, Song 2010).
+    """Register by coherent point drift (Myronenko, Song 2010).
 
     Lengths are in units of the spread of the clouds (`normalize` of the paper's comparison). The energy in the history
     is the negative log-likelihood.
@@ -94,7 +98,7 @@ def register_cpd(
     >>> result.success
     True
     """
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback, MIXTURE_VOXELS)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, MIXTURE_VOXELS, scale=settings.scale)
     unit = joint_spread(run.source, run.target)
     x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
     odds = settings.outliers / (1 - settings.outliers) * len(x) / len(y)
@@ -109,7 +113,7 @@ def register_cpd(
 
     def maximisation(posterior: Responsibilities) -> tuple[Floats, float]:
         """M-step: transform and variance."""
-        estimate = fit_rigid_transform(x, posterior.means, posterior.component_sums)
+        estimate = run.fit(x, posterior.means, posterior.component_sums)
         return estimate, max(float(np.trace(posterior.scatter(transform(estimate, x), y))) / 3, MIN_VARIANCE)
 
     posterior, objective = expectation(np.eye(4), variance)

@@ -5,7 +5,9 @@ P. J. Besl, N. D. McKay: A method for registration of 3-D shapes. IEEE TPAMI 14(
     minimise over T    sum_i min_j |T x_i - y_j|^2
 
 by alternating between closest-point correspondences and their alignment in closed form. Neither step can raise the
-objective, so that it converges to the nearest local minimum.
+objective, so that it converges to the nearest local minimum. With `scale` the alignment is Umeyama's, of a similarity;
+limits of the scale (S. Du, N. Zheng, S. Ying, J. Liu: Affine iterative closest point algorithm for point set
+registration, 2010) keep the source from shrinking to where it has no distance from the target.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate_closest_points, point_to_point, within_distance
 from graphreg.clouds import Floats
-from graphreg.method_interface import Callback, Outcome
+from graphreg.method_interface import Callback, Outcome, Scale
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,14 @@ class IcpSettings(BaselineSettings):
         Correspondences with a larger distance are rejected, in the unit of the data. By default all are used.
     tolerance : float, default 1e-6
         Converged where neither the RMS distance nor the number of correspondences changes by more than this share.
+    scale : bool or pair of float, default False
+        Whether the source has an unknown scale, or the smallest and the largest that it can have.
     """
 
     max_iterations: int = 200
     max_distance: float | None = None
     tolerance: float = 1e-6
+    scale: Scale = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,6 +47,7 @@ class IcpSettings(BaselineSettings):
         self._require_share("tolerance")
         if self.max_distance is not None:
             self._require_positive("max_distance")
+        self._require_scale()
 
 
 def register_icp(
@@ -73,7 +79,7 @@ def register_icp(
     >>> result.history[-1].energy < result.history[0].energy
     True
     """
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback)
+    run = BaselineRun(source, target, settings.voxel, init, threads, callback, scale=settings.scale)
     iterate_closest_points(
         run,
         ClosestPoints(run),

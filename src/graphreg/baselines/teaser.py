@@ -1,11 +1,14 @@
-"""TEASER++: truncated least squares over correspondences of which most can be outliers; without scale.
+"""TEASER++: truncated least squares over correspondences of which most can be outliers.
 
 H. Yang, J. Shi, L. Carlone: TEASER: fast and certifiable point cloud registration. IEEE Transactions on Robotics
 37(2), 2021. Graduated non-convexity: H. Yang, P. Antonante, V. Tzoumas, L. Carlone, IEEE RA-L 5(2), 2020.
 
     minimise over T    sum_(x,y) min( |y - T x|^2, bound^2 )
 
-over FPFH correspondences (x, y), in three decoupled steps:
+over FPFH correspondences (x, y), in three decoupled steps, and with `scale` one before them:
+
+0. Neither rotation nor translation changes the relation of lengths |y_i - y_j| / |x_i - x_j|: the scale is estimated
+   from these by one-dimensional truncated least squares, each with the bound 2 bound / |x_i - x_j|.
 
 1. Rigid transforms preserve lengths: the correspondences are pruned to the maximum clique of those whose pairwise
    distances agree in both clouds.
@@ -29,7 +32,7 @@ import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.fpfh_correspondences import match_fpfh
 from graphreg.clouds import Floats
-from graphreg.method_interface import Callback, Outcome
+from graphreg.method_interface import Callback, Outcome, Scale
 from graphreg.poses import nearest_rotation, pose
 
 
@@ -69,6 +72,9 @@ class TeaserSettings(BaselineSettings):
         Iterations of graduated non-convexity, as in the authors' program.
     factor : float, default 1.4
         Factor of the control parameter in each of these, as in the authors' program.
+    scale : bool or pair of float, default False
+        Whether the source has an unknown scale, or the smallest and the largest that it can have. FPFH is computed of
+        the source scaled to the target's spread.
     """
 
     radius: float = 5.0
@@ -76,12 +82,14 @@ class TeaserSettings(BaselineSettings):
     max_matches: int = 8000
     max_iterations: int = 100
     factor: float = 1.4
+    scale: Scale = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_count("max_iterations", "max_matches")
         self._require_positive("radius", "noise_bound")
         self._require("a number above 1", lambda value: 1 < value < np.inf, "factor")
+        self._require_scale()
 
 
 def register_teaser(
@@ -93,7 +101,7 @@ def register_teaser(
     threads: int = 1,
     callback: Callback | None = None,
 ) -> Outcome:
-    """Register by TEASER++ without scale (Yang, Shi, Carlone 2021).
+    """Register by TEASER++ (Yang, Shi, Carlone 2021).
 
     The result does not depend on the initial transform, except for rounding. The energy in the history is the truncated
     least-squares cost of the rotation.
@@ -117,7 +125,16 @@ def register_teaser(
     >>> result.success
     True
     """
-    run = BaselineRun(source, target, settings.voxel, init, threads, callback, least=settings.required_points)
+    run = BaselineRun(
+        source,
+        target,
+        settings.voxel,
+        init,
+        threads,
+        callback,
+        least=settings.required_points,
+        scale=settings.scale,
+    )
     matches = match_fpfh(run, settings.radius)
     if len(matches) > settings.max_matches:
         matches = matches[np.linspace(0, len(matches) - 1, settings.max_matches).astype(int)]
@@ -137,6 +154,8 @@ def solve_decoupled(run: BaselineRun, x: Floats, y: Floats, settings: TeaserSett
     settings : TeaserSettings
     """
     bound = settings.noise_bound * run.voxel
+    scale = estimate_scale(x, y, bound, run.scale_limits) if run.has_scale and len(x) > 1 else 1.0
+    x = x * scale
     # Both ends of a difference have an error of up to the bound.
     members, _ = _core.largest_consistent_set(x, y, 2 * bound, CONSTANTS.branches, run.threads)
     if len(members) < 3:
@@ -145,9 +164,40 @@ def solve_decoupled(run: BaselineRun, x: Floats, y: Floats, settings: TeaserSett
     ends = _difference_pairs(len(x))
     a, b = (cloud[ends[:, 1]] - cloud[ends[:, 0]] for cloud in (x, y))
     for rotation, cost in estimate_rotation(a, b, 2 * bound, settings.max_iterations, settings.factor):
-        estimate = pose(rotation, [truncated_mean(axis, bound) for axis in (y - x @ rotation.T).T])
+        translation = [truncated_mean(axis, bound) for axis in (y - x @ rotation.T).T]
+        estimate = pose(scale * rotation, translation)
         if run.record(estimate, cost):
             return
+
+
+def estimate_scale(x: Floats, y: Floats, bound: float, limits: tuple[float, float]) -> float:
+    """Minimise sum_ij min((s_ij - s)^2 / b_ij^2, 1) over the scale s, exactly (adaptive voting).
+
+    s_ij = |y_i - y_j| / |x_i - x_j| and b_ij = 2 bound / |x_i - x_j|, over pairs of correspondences.
+
+    Parameters
+    ----------
+    x, y : (K, 3) ndarray
+        Corresponding points.
+    bound : float
+        Largest error of an inlier.
+    limits : pair of float
+        Smallest and largest scale.
+
+    Returns
+    -------
+    float
+        1, within the limits, where no lengths are within them.
+    """
+    ends = _difference_pairs(len(x))
+    a, b = (np.linalg.norm(cloud[ends[:, 1]] - cloud[ends[:, 0]], axis=1) for cloud in (x, y))
+    # Lengths within the noise say nothing.
+    long = np.minimum(a, b) > 2 * bound
+    ratios, bounds = b[long] / a[long], 2 * bound / a[long]
+    inside = (ratios + bounds >= limits[0]) & (ratios - bounds <= limits[1])
+    if not inside.any():
+        return float(np.clip(1.0, *limits))
+    return float(np.clip(truncated_weighted_mean(ratios[inside], bounds[inside]), *limits))
 
 
 def estimate_rotation(
@@ -241,6 +291,41 @@ def truncated_mean(values: Floats, bound: float) -> float:
     cost = squares[last] - squares[first] - total**2 / count + (len(ordered) - count) * bound**2
     best = int(np.argmin(cost))
     return float(centre + total[best] / count[best])
+
+
+def truncated_weighted_mean(values: Floats, bounds: Floats) -> float:
+    """Return the m that minimises sum_i min((v_i - m)^2 / bound_i^2, 1), exactly: `truncated_mean` with many bounds.
+
+    Parameters
+    ----------
+    values, bounds : (N,) ndarray
+
+    Returns
+    -------
+    float
+    """
+    # Relative to the median, so that squares do not cancel.
+    centre = float(np.median(values))
+    offsets, weights = values - centre, (bounds.min() / bounds) ** 2
+    starts, ends = np.argsort(offsets - bounds, kind="stable"), np.argsort(offsets + bounds, kind="stable")
+    entering, leaving = (offsets - bounds)[starts], (offsets + bounds)[ends]
+    positions = np.unique(np.concatenate([entering, leaving]))
+    middles = (positions[1:] + positions[:-1]) / 2
+    first, last = np.searchsorted(leaving, middles), np.searchsorted(entering, middles)
+
+    def sums(terms: Floats) -> Floats:
+        """Of the values within their bounds of each middle: those that have entered, less those that have left."""
+        entered, left = (np.concatenate([[0.0], np.cumsum(terms[order])]) for order in (starts, ends))
+        return np.asarray(entered[last] - left[first])
+
+    count, weight, total, squares = (
+        sums(terms) for terms in (np.ones(len(values)), weights, weights * offsets, weights * offsets**2)
+    )
+    occupied = count > 0.5
+    weight, total, squares, count = weight[occupied], total[occupied], squares[occupied], count[occupied]
+    cost = squares - total**2 / weight + (len(values) - count) * bounds.min() ** 2
+    best = int(np.argmin(cost))
+    return float(centre + total[best] / weight[best])
 
 
 def _difference_pairs(count: int) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from graphreg.errors import FileError, InputError
 from graphreg.files.input_file import as_path, quote, require_file
 from graphreg.files.journal import canonical_json
 from graphreg.files.pose_files import read_pose
-from graphreg.poses import as_pose
+from graphreg.poses import as_pose, as_similarity
 from graphreg.registration import METHODS
 
 
@@ -75,8 +75,9 @@ class Job:
             raise InputError(f"method: expected one of {', '.join(METHODS)}, got {shown(self.method)}")
         if self.init is not None:
             from_file = isinstance(self.init, (str, os.PathLike))
-            matrix = read_pose(as_path(self.init, "init")) if from_file else self.init
-            as_pose(matrix)
+            similarity = isinstance(self.settings, Mapping) and bool(self.settings.get("scale"))
+            matrix = read_pose(as_path(self.init, "init"), similarity=similarity) if from_file else self.init
+            (as_similarity if similarity else as_pose)(matrix)
             # As passed, not as `as_pose` rounds it: that may differ between machines, and must not change the identity.
             object.__setattr__(self, "init", np.asarray(matrix, np.float64).tolist())
         if self.seed is not None and not (isinstance(self.seed, int) and self.seed >= 0):

@@ -27,6 +27,7 @@ OURS = {
     "engine": "recall, accuracy and time of our method from any initial pose, beside other libraries",
     "recall": "registration recall by the protocols of 3DMatch, 3DLoMatch, KITTI and ETH, beside other libraries and "
     "published figures",
+    "scale": "sources of unknown scale, also photogrammetric ones, beside other libraries",
     "locate": "a small part in a large scene: crops, objects in clutter, several instances, a frame in a city",
     "sequences": "LiDAR odometry on whole sequences: RPE, ATE, KITTI segment errors and frames a second, beside other "
     "libraries",

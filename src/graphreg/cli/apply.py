@@ -22,7 +22,7 @@ def apply(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Transform a scan by a rigid transform from a file.
+    """Transform a scan by a rigid transform or a similarity from a file.
 
     T is such a file as `graphreg register -o` writes. Normals are rotated; colours and other attributes are kept if the
     format of OUT supports them, and so are the faces of a mesh; from LAS to LAS also scale, offset, point format and
@@ -45,10 +45,11 @@ def apply(
     from graphreg.files.faces import vertex_cloud
     from graphreg.files.pose_files import read_pose
     from graphreg.meshes.triangle_mesh import Mesh
-    from graphreg.poses import inverse as inverse_of
+    from graphreg.poses import inverse_similarity
 
     check_outputs(cloud=result, source=source)
-    T_out_in = inverse_of(read_pose(transform)) if inverse else read_pose(transform)
+    T = read_pose(transform, similarity=True)
+    T_out_in = inverse_similarity(T) if inverse else T
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
     lost = write_transformed(result, T_out_in, scan)

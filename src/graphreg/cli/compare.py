@@ -116,7 +116,11 @@ def _read_transform(path: Path) -> Result | Floats:
     from graphreg.files.pose_files import read_pose
     from graphreg.result import Result
 
-    return Result.from_json(path.read_text(encoding="utf-8")) if path.suffix.lower() == ".json" else read_pose(path)
+    return (
+        Result.from_json(path.read_text(encoding="utf-8"))
+        if path.suffix.lower() == ".json"
+        else read_pose(path, similarity=True)
+    )
 
 
 def _lines(found: Deviation) -> list[str]:

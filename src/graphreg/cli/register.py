@@ -54,6 +54,14 @@ def register(
         str | None,
         typer.Option(help="Degrees of freedom to estimate, some of rx,ry,rz,x,y,z; default all. Only of graphreg."),
     ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="any|LOW,HIGH",
+            help="Estimate a similarity: `any`, for a SOURCE of unknown scale, or its smallest and largest scale. Of "
+            "graphreg, icp, cpd and teaser.",
+        ),
+    ] = None,
     max_iterations: Annotated[
         int | None,
         typer.Option("--iterations", help="Maximal number of iterations; default that of the method. Not of graphreg."),
@@ -78,7 +86,7 @@ def register(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Estimate the rigid transform that aligns SOURCE with TARGET, from any initial pose.
+    """Estimate the rigid transform, or with --scale the similarity, that aligns SOURCE with TARGET, from any pose.
 
     The verdict says whether the scans are registered, with the confidence, the overlap and the inlier correspondences.
 
@@ -94,6 +102,7 @@ def register(
       graphreg register site.e57#1 site.e57#2 --init identity
       graphreg register survey.csv scan.laz --columns 2,3,4
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
+      graphreg register photogrammetry.ply scan.ply --scale any
     """
     import numpy as np
 
@@ -112,9 +121,13 @@ def register(
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
     source, target = with_columns(columns, source, target)
     settings = dict(map(_setting, chosen or []))
-    options = {"voxel": voxel, "dof": dof, "max_iterations": max_iterations}
+    options = {"voxel": voxel, "dof": dof, "scale": _scale(scale), "max_iterations": max_iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
-    initial = None if init is None else np.eye(4) if init == IDENTITY and not init.exists() else read_pose(init)
+    similar = bool(settings.get("scale"))
+    initial = None
+    if init is not None:
+        identity = init == IDENTITY and not init.exists()
+        initial = np.eye(4) if identity else read_pose(init, similarity=similar)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
     moving = as_cloud(scan, str(source))
@@ -144,7 +157,7 @@ def register(
     detail(f"settings of {method}: {', '.join(f'{name}={value}' for name, value in result.settings.items())}")
     detail(f"hypotheses: {result.hypotheses:,}; best scores: {', '.join(f'{score:.4g}' for score in result.scores)}")
     if out is not None:
-        write_poses(out, result)
+        write_poses(out, result, similarity=similar)
     if save_aligned is not None:
         write_transformed(save_aligned, result.transformation, scan, fixed)
     if report is not None:
@@ -157,24 +170,40 @@ def register(
         typer.echo(result.to_json())
     else:
         _print(result)
-    if not result.success and (hint := unit_hint(moving.points, fixed.points)) is not None:
+    if not result.success and not similar and (hint := unit_hint(moving.points, fixed.points)) is not None:
         note(hint)
     raise typer.Exit(0 if result.success else 1)
 
 
 def _print(result: Result) -> None:
     from graphreg.cli.console import output
-    from graphreg.feedback.summaries import matrix_lines
+    from graphreg.feedback.summaries import matrix_lines, scale_text
 
     output(f"{result.reason} (confidence {result.confidence:.2f})")
     if result.degenerate_directions:
         output(f"degenerate directions: {'; '.join(result.degenerate_directions)}")
+    if result.scale != 1:
+        output(f"scale: {scale_text(result.scale, result.covariance)}")
     output(f"inlier RMSE: {result.inlier_rmse:.4g}")
     stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
     output(f"time: {result.timings['total']:.2f} s ({stages})")
     output("transformation (x_target = T x_source):")
     for line in matrix_lines(result.transformation):
         output(line)
+
+
+def _scale(text: str | None) -> bool | tuple[float, ...] | None:
+    """Parse --scale: True for any, else numbers."""
+    from graphreg.errors import InputError
+
+    if text is None or text == "any":
+        return None if text is None else True
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError as problem:
+        raise InputError(
+            f"--scale: expected any, or the smallest and the largest as LOW,HIGH, got {text!r}"
+        ) from problem
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -44,7 +44,9 @@ class PoseUncertainty:
 
     def along(self, points: Floats, normals: Floats) -> Floats:
         """Standard deviation (N,) of the position of points along normals."""
-        jacobian = np.hstack([np.cross(points - self.centre, normals), normals])
+        arms = points - self.centre
+        scaling = np.einsum("ni,ni->n", arms, normals)[:, None]
+        jacobian = np.hstack([np.cross(arms, normals), normals, scaling])[:, : len(self.covariance)]
         variances = np.einsum("ni,ni->n", jacobian @ self.covariance, jacobian)
         return np.asarray(np.sqrt(np.maximum(variances, 0)))
 

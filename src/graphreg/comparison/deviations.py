@@ -13,7 +13,7 @@ from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, Mask, as_cloud, as_mesh, loaded
 from graphreg.comparison.cloud_distance import PoseUncertainty, cloud_distances
 from graphreg.meshes.mesh_distance import mesh_distances
-from graphreg.poses import NORMAL_ATTRIBUTES, as_pose, transform
+from graphreg.poses import NORMAL_ATTRIBUTES, as_similarity, transform
 from graphreg.result import Result
 from graphreg.threads import thread_count
 
@@ -162,9 +162,9 @@ def deviation(
     workers = thread_count(threads)
     if tolerance is not None:
         check_positive("tolerance", tolerance)
-    points = (
-        scan.points if transformation is None else transform(as_pose(transformation, "transformation"), scan.points)
-    )
+    points = scan.points
+    if transformation is not None:
+        points = transform(as_similarity(transformation, "transformation"), points)
     level = None
     reference = loaded(reference)
     mesh = as_mesh(reference, "reference")

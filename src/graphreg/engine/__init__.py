@@ -23,6 +23,13 @@ verdict          success, confidence and reason
 outcome          EngineOutcome: what the method returns
 pipeline         register_graphreg: all stages on one page, and the retries
 
+A source of unknown scale:
+
+scale_votes            scales that pairs of correspondences vote for
+similarity_refinement  symmetric point-to-plane with seven unknowns
+scale_observability    covariance with the scale; whether it is determined
+similarity             register_any_scale: the method that `register` calls; all stages on one page
+
 A small part in a large scene:
 
 scene_index       surfels and descriptors of a scene, indexed for parts of one size
@@ -31,5 +38,5 @@ symmetry          poses of a part onto itself
 part_search       votes for places, poses at each place
 part_candidates   instances, one pose a place
 part_pipeline     locate_part: all stages on one page
-unequal_sizes     register_or_locate: the method that `register` calls; a much smaller cloud is located in the other
+unequal_sizes     register_or_locate: a much smaller cloud is located in the other
 """

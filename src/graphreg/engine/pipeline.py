@@ -66,21 +66,25 @@ def register_graphreg(
     seed: int = 0,
     threads: int = 1,
     callback: Callback | None = None,
+    retry: bool = True,
 ) -> EngineOutcome:
-    """Register the source to the target from any initial pose; with `init`, only refine that pose."""
+    """Register the source to the target from any initial pose; with `init`, only refine that pose.
+
+    Without `retry`, the first estimate is the outcome.
+    """
     run = _Run(source, target, settings, init, seed, threads, callback, _StageClock())
     first = estimate = _estimate(run, _describe(run))
     verdict = _judge(run, estimate)
-    if init is not None or _stopped(first):
+    if init is not None or _stopped(first) or not retry:
         return _outcome(run, estimate, verdict)
     if verdict.success and _may_repeat(verdict.evidence):
         # Other poses may fit as well: only a thorough search finds them all.
         estimate = _estimate(run, first.evidence, thorough=True, before=first.history)
         return _outcome(run, estimate, _judge(run, estimate))
-    for retry in (_retry_thoroughly, _retry_with_reversed_normals, _retry_subsampled):
+    for again in (_retry_thoroughly, _retry_with_reversed_normals, _retry_subsampled):
         if _stopped(estimate) or verdict.success:
             break
-        retried = retry(run, first, verdict)
+        retried = again(run, first, verdict)
         if retried is None:
             continue
         second = _judge(run, retried)

@@ -16,7 +16,7 @@ from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.response import rounding_error
 from graphreg.meshes.triangle_mesh import Mesh
-from graphreg.poses import inverse, principal_frame, transform
+from graphreg.poses import inverse, pose, principal_frame, transform
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,20 @@ class PreprocessedCloud:
         """Return the same points in another local frame."""
         local_points = transform(T_frame_cloud @ inverse(self.T_local_cloud), self.local_points)
         return replace(self, local_points=local_points, T_local_cloud=T_frame_cloud, whole=None, _cache={})
+
+    def scaled(self, scale: float) -> PreprocessedCloud:
+        """Return the cloud scaled about the origin of its frame."""
+        frame = self.T_local_cloud
+        mesh = self.mesh
+        return replace(
+            self,
+            local_points=self.local_points * scale,
+            T_local_cloud=pose(frame[:3, :3], frame[:3, 3] * scale),
+            rounding=self.rounding * scale,
+            whole=None if self.whole is None else self.whole * scale,
+            mesh=None if mesh is None else Mesh(mesh.vertices * scale, mesh.faces, mesh.attributes),
+            _cache={},
+        )
 
     def cached(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """Return what `compute` gives, computed once a key; the latest few are kept."""

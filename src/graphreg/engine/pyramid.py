@@ -86,6 +86,17 @@ class SurfelPyramid:
             orientation=orientation,
         )
 
+    def scaled(self, scale: float) -> SurfelPyramid:
+        """Return the pyramid of the cloud scaled by little: surfels are moved, and not fitted or described again."""
+        frame = self.T_local_cloud
+        return replace(
+            self,
+            coarse=replace(self.coarse, points=self.coarse.points * scale),
+            fine=replace(self.fine, points=self.fine.points * scale),
+            points=self.points * scale,
+            T_local_cloud=pose(frame[:3, :3], frame[:3, 3] * scale),
+        )
+
 
 def to_cloud_frames(T: Floats, source: SurfelPyramid, target: SurfelPyramid) -> Floats:
     """Return a transform between pyramids, translation in coarse voxels, as one between the clouds."""

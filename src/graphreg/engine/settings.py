@@ -7,7 +7,7 @@ from typing import Any
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.method_interface import MethodSettings
+from graphreg.method_interface import MethodSettings, Scale
 
 DOF_NAMES = ("rx", "ry", "rz", "x", "y", "z")
 """Degrees of freedom: rotations about and translations along the target's axes."""
@@ -34,6 +34,9 @@ class EngineSettings(MethodSettings):
         are possible. With an initial pose they apply to the correction of that pose. By default all six.
     weights : (N,) array or pair of arrays, optional
         Positive weights of the source's points, or of both clouds' (None for uniform weights).
+    scale : bool or pair of float, default False
+        Whether the source has an unknown scale, or the smallest and the largest that it can have. Not together with
+        `dof`. Voxels are then in the unit of the target.
     """
 
     k: int = 10
@@ -42,6 +45,7 @@ class EngineSettings(MethodSettings):
     points: int = 40_000
     dof: tuple[str, ...] | None = None
     weights: tuple[Floats | None, Floats | None] | None = None
+    scale: Scale = False
 
     def __post_init__(self) -> None:
         self._require_count("k", least=2)
@@ -51,6 +55,9 @@ class EngineSettings(MethodSettings):
             self._require_positive("voxel")
         if self.dof is not None:
             object.__setattr__(self, "dof", _dof_names(self.dof))
+        self._require_scale()
+        if self.scale and self.dof is not None:
+            raise InputError(f"scale: cannot be estimated with degrees of freedom, got dof={self.dof!r}")
 
     @property
     def required_points(self) -> int:

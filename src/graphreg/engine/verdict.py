@@ -16,6 +16,7 @@ from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
 from graphreg.engine.settings import EngineSettings
 from graphreg.method_interface import Outcome
+from graphreg.poses import split_similarity
 
 
 @dataclass(frozen=True)
@@ -151,19 +152,24 @@ def judge(
     return Verdict(success, confidence, probability, reason, evidence, observability)
 
 
-def judge_outcome(outcome: Outcome, threads: int = 1) -> Verdict:
-    """Judge the pose that another method found, beside the poses that our own search finds on its points."""
+def judge_outcome(outcome: Outcome, threads: int = 1, similar: bool = False) -> Verdict:
+    """Judge the pose that another method found, beside the poses that our own search finds on its points.
+
+    Of a similarity, judge the pose of the scaled source.
+    """
     defaults = EngineSettings()
-    source = preprocess(outcome.source, "source", max_points=defaults.points)
+    scale, T_target_source = split_similarity(outcome.transformation) if similar else (1.0, outcome.transformation)
+    points = outcome.source * scale if similar else outcome.source
+    source = preprocess(points, "source", max_points=defaults.points)
     target = preprocess(outcome.target, "target", max_points=defaults.points)
     x, y = build_pyramids(source, target, k=defaults.k, alpha=defaults.alpha, threads=threads)
     pair = PairEvidence(x, y, threads)
     dof = _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
     candidates = search_poses(pair, dof, threads=threads)
-    T = to_pyramid_frames(outcome.transformation, x, y)
+    T = to_pyramid_frames(T_target_source, x, y)
     different = [candidate for candidate in candidates.poses if are_different(candidate, T, x.coarse)]
     others = compare_with_others(pair.evaluate(np.array([T, *different]), threads), VERDICT.most_margin)
-    return judge(pair, outcome.transformation, others, threads=threads)
+    return judge(pair, T_target_source, others, threads=threads)
 
 
 def compare_with_others(evaluation: PoseEvaluation, margin_alone: float) -> OtherPoses:

@@ -69,12 +69,24 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + more
 
 
+def scale_text(scale: float, covariance: Floats | None) -> str:
+    """Return a scale and its standard deviation.
+
+    Examples
+    --------
+    >>> scale_text(2.5, np.diag([1e-6] * 7))
+    '2.5000 ± 0.0025'
+    """
+    sigma = None if covariance is None or len(covariance) < 7 else scale * math.sqrt(max(float(covariance[6, 6]), 0.0))
+    return f"{scale:.6g}" if sigma is None else f"{scale:.{_decimals(sigma, 6)}f} ± {sigma:.{_decimals(sigma, 6)}f}"
+
+
 def rotation_text(transformation: Floats, covariance: Floats | None) -> str:
     """Return the angle of a rotation, its standard deviation and its axis.
 
     Parameters
     ----------
-    transformation : (4, 4) ndarray
+    transformation : (3, 3) or (4, 4) ndarray
     covariance : (6, 6) ndarray or None
         As in `Result`. The standard deviation is that about the least certain axis.
 
@@ -127,8 +139,10 @@ def translation_text(transformation: Floats, covariance: Floats | None, centre: 
     translation = transformation[:3, 3]
     if covariance is None or centre is None:
         return f"({', '.join(f'{value:.6g}' for value in translation + 0.0)})"
-    # A small rotation w and translation v after T move the image t of the origin by w x (t - c) + v.
-    jacobian = np.hstack([-cross_matrices((translation - centre)[None])[0], np.eye(3)])
+    # A small rotation w, translation v and log scale s after T move the image t of the origin by w x (t - c) + v +
+    # s (t - c).
+    arm = translation - centre
+    jacobian = np.hstack([-cross_matrices(arm[None])[0], np.eye(3), arm[:, None]])[:, : len(covariance)]
     sigmas = np.sqrt(np.maximum(np.diagonal(jacobian @ covariance @ jacobian.T), 0.0))
     decimals = _decimals(float(sigmas.max()), 6)
     values, spreads = (", ".join(f"{value:.{decimals}f}" for value in entries) for entries in (translation, sigmas))

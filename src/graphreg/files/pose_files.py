@@ -15,7 +15,7 @@ from graphreg.clouds import Floats, as_floats
 from graphreg.errors import FileError, InputError
 from graphreg.files.input_file import InputFile, as_path, quote, require_file
 from graphreg.files.output_file import OutputFile, atomic_write
-from graphreg.poses import as_pose, as_poses
+from graphreg.poses import as_pose, as_poses, as_similarity
 
 # Chosen: the largest element of R R^T - I that is accepted from a file; some poses of 3DMatch have a scale that is off
 # by a thousandth.
@@ -63,19 +63,16 @@ def read_poses(path: str | os.PathLike[str], *, format: str | None = None) -> Fl
             [0., 0., 1., 6.],
             [0., 0., 0., 1.]]])
     """
-    path = as_path(path)
-    chosen = POSE_SUFFIXES.get(path.suffix.lower(), "") if format is None else _known_format(format)
-    require_file(path)
-    with InputFile(path) as file, np.errstate(all="ignore"):  # what is not finite is refused
-        if chosen == "npy":
-            return _read_array(file)
-        if format is None and chosen != "g2o":
-            chosen = _text_format(file)
-        return _read_text(file, chosen)
+    return _read(as_path(path), format, as_pose)
 
 
 def write_poses(
-    path: str | os.PathLike[str], poses: Any, *, format: str | None = None, times: ArrayLike | None = None
+    path: str | os.PathLike[str],
+    poses: Any,
+    *,
+    format: str | None = None,
+    times: ArrayLike | None = None,
+    similarity: bool = False,
 ) -> None:
     """Write one pose or several to a file. On any failure an existing file stays as it was.
 
@@ -90,6 +87,8 @@ def write_poses(
         As in `read_poses`; by default by the suffix: .txt (matrix), .kitti, .tum, .g2o, .npy.
     times : (N,) array_like, optional
         Time of each pose, for tum alone; by default 0, 1, 2, ...
+    similarity : bool, default False
+        Whether poses may have a scale; not in tum and g2o.
 
     Raises
     ------
@@ -109,19 +108,23 @@ def write_poses(
     """
     path = as_path(path)
     chosen = pose_format(path) if format is None else _known_format(format)
-    matrices = as_poses(poses)
+    if similarity and chosen in ("tum", "g2o"):
+        raise InputError(f"format: {chosen} files have no scale; expected matrix, kitti or npy")
+    matrices = as_poses(poses, similarity=similarity)
     stamps = _timestamps(times, len(matrices), chosen)
     with atomic_write(path) as output:
         _WRITERS[chosen](output, matrices, stamps)
 
 
-def read_pose(path: str | os.PathLike[str], *, format: str | None = None) -> Floats:
+def read_pose(path: str | os.PathLike[str], *, format: str | None = None, similarity: bool = False) -> Floats:
     """Read a file of one pose.
 
     Parameters
     ----------
     path, format
         As in `read_poses`.
+    similarity : bool, default False
+        Whether it may have a scale.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def read_pose(path: str | os.PathLike[str], *, format: str | None = None) -> Flo
     FileError
         As in `read_poses`, and where the file has several poses.
     """
-    poses = read_poses(path, format=format)
+    poses = _read(as_path(path), format, as_similarity if similarity else as_pose)
     if len(poses) != 1:
         raise FileError(Path(path), f"has {len(poses)} poses, expected one")
     return np.asarray(poses[0])
@@ -166,14 +169,28 @@ def _timestamps(times: ArrayLike | None, count: int, format: str) -> Floats:
 
 # ------------------------------------------------------------------------------------------------------- reading
 
+Check = Callable[[Any, str, float], Floats]
+"""Validates a matrix, given its name for messages and a tolerance: `as_pose` or `as_similarity`."""
 
-def _read_array(file: InputFile) -> Floats:
+
+def _read(path: Path, format: str | None, check: Check) -> Floats:
+    chosen = POSE_SUFFIXES.get(path.suffix.lower(), "") if format is None else _known_format(format)
+    require_file(path)
+    with InputFile(path) as file, np.errstate(all="ignore"):  # what is not finite is refused
+        if chosen == "npy":
+            return _read_array(file, check)
+        if format is None and chosen != "g2o":
+            chosen = _text_format(file)
+        return _read_text(file, chosen, check)
+
+
+def _read_array(file: InputFile, check: Check) -> Floats:
     from graphreg.files.arrays import read_array
 
     array = read_array(file)
     if array.dtype.kind not in "iuf" or array.ndim not in (2, 3) or array.shape[-2:] != (4, 4) or not len(array):
         file.fail(f"is an array of shape {array.shape} and type {array.dtype}, not (4, 4) or (N, 4, 4) numbers")
-    return _rigid_transforms(file, array.reshape(-1, 4, 4), lambda number: f"pose {number}")
+    return _checked(file, array.reshape(-1, 4, 4), lambda number: f"pose {number}", check)
 
 
 def _peek_row(file: InputFile) -> str | None:
@@ -194,7 +211,7 @@ def _text_format(file: InputFile) -> str:
     return formats[len(text.split())]
 
 
-def _read_text(file: InputFile, format: str) -> Floats:
+def _read_text(file: InputFile, format: str, check: Check) -> Floats:
     prefix = G2O_VERTEX.lower() if format == "g2o" else ""
 
     def line(row: int) -> str:
@@ -206,13 +223,13 @@ def _read_text(file: InputFile, format: str) -> Floats:
             matrices.append(file.read_table(4, "ffff", "rows of a 4x4 matrix", comments=True))
         if not matrices:
             file.fail("has no poses")
-        return _rigid_transforms(file, matrices, lambda number: line(4 * number))
+        return _checked(file, matrices, lambda number: line(4 * number), check)
     rows = file.read_table(-1, "f" * ROW_LENGTHS[format], "poses", comments=True, prefix=prefix)
     if len(rows) == 0:
         file.fail(f"has no lines {G2O_VERTEX}" if prefix else "has no poses")
     if format == "kitti":
         last = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(rows), 1, 4))
-        return _rigid_transforms(file, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line)
+        return _checked(file, np.concatenate([rows.reshape(-1, 3, 4), last], axis=1), line, check)
     poses = from_quaternions(file, rows[:, 1:], line)
     if format == "tum":
         return poses
@@ -223,12 +240,12 @@ def _read_text(file: InputFile, format: str) -> Floats:
     return poses[first]
 
 
-def _rigid_transforms(file: InputFile, matrices: Iterable[NDArray[Any]], where: Callable[[int], str]) -> Floats:
+def _checked(file: InputFile, matrices: Iterable[NDArray[Any]], where: Callable[[int], str], check: Check) -> Floats:
     """Validate the matrices of a file; `where` locates one of them for error messages."""
     poses = []
     for number, matrix in enumerate(matrices):
         try:
-            poses.append(as_pose(matrix, "the pose", POSE_FILE_TOLERANCE))
+            poses.append(check(matrix, "the pose", POSE_FILE_TOLERANCE))
         except InputError as problem:
             file.fail(f"{where(number)}: {problem}")
     return np.stack(poses)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import fit_planes, graph_invariants
 from graphreg.features.response import response_intensity, rounding_error
-from graphreg.poses import principal_frame, rotation_from_vector, transform
+from graphreg.poses import nearest_rotation, pose, principal_frame, rotation_from_vector, transform
+from graphreg.result import Result
 from graphreg.threads import thread_count
 
 # Points of a cloud that are displayed; a larger cloud is subsampled.
@@ -222,6 +223,23 @@ class DisplayedPose:
     rotation: Floats
     translation: Floats
     shortened: bool
+
+
+def without_scale(result: Result, source: Any) -> tuple[Result, Any]:
+    """Return a result of the scaled source, with rigid transforms, and that source; both as they are at scale 1."""
+    if result.scale == 1:
+        return result, source
+    cloud = as_cloud(source, "source")
+    scaled = replace(cloud, points=cloud.points * result.scale, mesh=None)
+    centre = scaled.points.mean(axis=0)
+
+    def rigid(transformation: Floats) -> Floats:
+        """The same position of the centre and rotation."""
+        rotation = nearest_rotation(transformation[:3, :3])
+        return pose(rotation, transform(transformation, centre[None] / result.scale)[0] - rotation @ centre)
+
+    history = tuple(replace(step, transformation=rigid(step.transformation)) for step in result.history)
+    return replace(result, transformation=rigid(result.transformation), history=history), scaled
 
 
 def displayed_pose(transformation: Floats, source: DisplayCloud, target: DisplayCloud) -> DisplayedPose:

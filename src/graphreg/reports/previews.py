@@ -15,6 +15,7 @@ from graphreg.reports.display_clouds import (
     describe_pair,
     displayed_pose,
     subsample,
+    without_scale,
 )
 from graphreg.reports.pictures import BLUE, ORANGE, Camera, Image, ScaleBar, colour_map, panels, render
 from graphreg.result import Result
@@ -59,7 +60,8 @@ def before_and_after(
     >>> result = graphreg.register(pair.source, pair.target)
     >>> write_png("before_after.png", before_and_after(result, pair.source, pair.target, size=(400, 150)))
     """
-    return before_and_after_image(as_result(result), *describe_pair(source, target, threads), size)
+    rigid, scaled = without_scale(as_result(result), source)
+    return before_and_after_image(rigid, *describe_pair(scaled, target, threads), size)
 
 
 def before_and_after_image(result: Result, source: DisplayCloud, target: DisplayCloud, size: tuple[int, int]) -> Image:

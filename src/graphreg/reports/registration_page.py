@@ -23,7 +23,7 @@ from graphreg.files.input_file import as_path
 from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, transform
 from graphreg.registration import METHODS
-from graphreg.reports.display_clouds import DisplayCloud, describe_pair, surface_distances
+from graphreg.reports.display_clouds import DisplayCloud, describe_pair, surface_distances, without_scale
 from graphreg.reports.page_layout import (
     Row,
     asset,
@@ -104,15 +104,16 @@ def report(
     checked, file = as_result(result), as_path(path)
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names: expected two, for the source and the target, got {names!r}")
-    clouds = describe_pair(source, target, threads)
-    write_page(file, registration_html(checked, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
+    rigid, scaled = without_scale(checked, source)
+    clouds = describe_pair(scaled, target, threads)
+    write_page(file, registration_html(rigid, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
     return file.absolute()
 
 
 def registration_html(
     result: Result, clouds: tuple[DisplayCloud, DisplayCloud], names: tuple[str, str], threads: int
 ) -> str:
-    """Return the HTML of the report."""
+    """Return the HTML of the report; of a similarity, for the scaled source and the rigid transform that follows."""
     from graphreg.reports.pictures import png
     from graphreg.reports.previews import before_and_after_image
 
@@ -131,7 +132,7 @@ def registration_html(
         figures=figure_cards(_figures(result, source)),
         picture=data_uri(png(before_and_after_image(result, source, target, PICTURE))),
         charts="\n".join([_residual_histogram(residuals, max_residual), *_history_charts(iterations)]),
-        matrix=_matrix(result.transformation),
+        matrix=_matrix(_with_scale(result)),
         times=timing_table(result.timings),
         scans=table(_scan_rows(result, clouds, names), "The two scans"),
         settings=table(_setting_rows(result), "The method and its settings"),
@@ -186,6 +187,8 @@ def _figures(result: Result, source: DisplayCloud) -> list[tuple[str, str, str]]
 def _pose_figures(result: Result, source: DisplayCloud) -> Iterator[tuple[str, str, str]]:
     from scipy.spatial.transform import Rotation
 
+    if result.scale != 1:
+        yield "Scale", f"{result.scale:.6g}", "of the source, which is displayed with it"
     vector = Rotation.from_matrix(result.transformation[:3, :3]).as_rotvec()
     angle = float(np.linalg.norm(vector))
     axis = ", ".join(f"{entry:.2f}" for entry in np.round(vector / (angle or 1.0), 2) + 0.0)
@@ -205,6 +208,9 @@ def _uncertainty_figure(result: Result) -> Iterator[tuple[str, str, str]]:
     )
     value = f"{np.degrees(rotation):.2g}°, {translation:.2g}"
     yield "Pose uncertainty", value, "standard deviation about and along the least certain axis"
+    if len(result.covariance) == 7:
+        deviation = float(np.sqrt(max(result.covariance[6, 6], 0.0)))
+        yield "Scale uncertainty", percent(deviation, 3), "standard deviation"
 
 
 def _second_best_figure(result: Result) -> Iterator[tuple[str, str, str]]:
@@ -247,6 +253,14 @@ def _history_charts(iterations: Sequence[Iteration]) -> Iterator[str]:
         log_y = bool(y.min() > 1 / LARGEST_VALUE and y.max() > LOG_AXIS_RATIO * y.min())
         svg = line_chart({title: (x, y)}, title, "iteration", title.lower(), log_y)
         yield chart_figure(svg, note, "over-iterations", f'data-first="{x[0]}" data-last="{x[-1]}"')
+
+
+def _with_scale(result: Result) -> Floats:
+    """The transformation of the source itself."""
+    matrix: Floats = result.transformation.copy()
+    if result.scale != 1:
+        matrix[:3, :3] *= result.scale
+    return matrix
 
 
 def _matrix(matrix: Floats) -> str:

@@ -1,0 +1,253 @@
+"""Registration with an unknown scale: our method and TEASER++ with `scale=True`, and Open3D's RANSAC with scaling.
+
+The source of each pair is moved to a random pose and scaled at random by a factor between e^-2 and e^2. Beside them our
+method registers the same source with its true scale known, from the same pose: as a rigid transform. Cross-modal pairs
+are a synthetic photogrammetric cloud and a laser scan. All methods run on the same points, one after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphreg.bench.initial_poses import diagonal, initial_poses
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
+from graphreg.bench.pairs import MAX_DEGREES, MAX_METRES, MAX_SHARE, kinds_of, pair_of, points_of, select
+from graphreg.bench.peers import can_be_imported, versions_of_modules
+from graphreg.clouds import Floats
+from graphreg.datasets.photogrammetry import photogrammetric_pair
+from graphreg.metrics import angular_error, rmsd
+from graphreg.poses import inverse, scale_of, split_similarity, transform
+from graphreg.registration import register
+
+TITLE = "Registration with an unknown scale"
+PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
+KINDS = ("object", "tls", "indoor")
+CROSS_MODAL = "cross-modal"
+CROSS_MODAL_SUBJECTS = ("dragon", "hare", "hand", "casting", "room", "facade")
+LARGEST_LOG_SCALE = 2.0
+STARTS, QUICK_STARTS = 2, 1
+QUICK_PAIRS = "synthetic_hare_30"
+QUICK_POINTS = 4_000
+# Largest error of a correct scale.
+MAX_SCALE_ERROR = 0.005
+KNOWN, OURS, TEASER, RANSAC = "graphreg, scale known", "graphreg", "teaser", "open3d ransac + icp"
+SEED = 11
+
+
+@dataclass(frozen=True)
+class ScaleJob:
+    """One pair from one initial pose at one scale, by all methods.
+
+    Attributes
+    ----------
+    pair : str
+        Name of a pair, or of the subject of a cross-modal one.
+    kind : str
+    start : int
+        Number of the initial pose, and of the random scale.
+    points : int or None
+        Approximate number of points of synthetic scans.
+    """
+
+    pair: str
+    kind: str
+    start: int
+    points: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledPair:
+    """Clouds, the similarity between them, and what counts as correct."""
+
+    source: Floats
+    target: Floats
+    truth: Callable[[Floats], Floats]
+    scale: float
+    max_degrees: float
+    tolerance: float
+    voxel: float
+
+
+def jobs(data: Path | None, quick: bool = False, starts: int | None = None, pairs: str | None = None) -> list[ScaleJob]:
+    """Return the jobs: pairs of objects, facades and rooms, and cross-modal ones."""
+    kinds = {name: kind for name, kind in kinds_of(data).items() if kind in KINDS}
+    chosen = select(kinds, pairs or (QUICK_PAIRS if quick else "*"))
+    count = starts or (QUICK_STARTS if quick else STARTS)
+    cross_modal = () if pairs else CROSS_MODAL_SUBJECTS[1:2] if quick else CROSS_MODAL_SUBJECTS
+    few = QUICK_POINTS if quick else None
+    return [
+        *(
+            ScaleJob(name, kind, start, points_of(name, quick))
+            for start in range(count)
+            for name, kind in chosen.items()
+        ),
+        *(ScaleJob(name, CROSS_MODAL, start, few) for start in range(count) for name in cross_modal),
+    ]
+
+
+def peer_versions(_: Sequence[ScaleJob]) -> dict[str, str]:
+    """Return the versions of other libraries."""
+    return versions_of_modules("open3d") if can_be_imported("open3d") else {}
+
+
+def measure(job: ScaleJob, data: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each method."""
+    pair = _cross_modal_pair(job) if job.kind == CROSS_MODAL else _scaled_pair(job, data)
+    methods: dict[str, Callable[[], Floats]] = {
+        KNOWN: lambda: _known_scale(pair),
+        OURS: lambda: register(pair.source, pair.target, scale=True).transformation,
+    }
+    if job.start == 0:  # the others take long
+        methods[TEASER] = lambda: register(pair.source, pair.target, method="teaser", scale=True).transformation
+        if can_be_imported("open3d"):
+            methods[RANSAC] = lambda: ransac_with_scaling(pair.source, pair.target, pair.voxel)
+    for name, run in methods.items():
+        began = time.perf_counter()
+        found = run()
+        seconds = time.perf_counter() - began
+        truth = pair.truth(found)
+        degrees = angular_error(split_similarity(found)[1], split_similarity(truth)[1])
+        distance = rmsd(found, truth, pair.source) / pair.tolerance
+        yield {
+            "pair": job.pair,
+            "kind": job.kind,
+            "start": job.start,
+            "method": name,
+            "true scale": pair.scale,
+            "correct": bool(degrees <= pair.max_degrees and distance <= 1),
+            "rotation error (deg)": degrees,
+            "rmsd / tolerance": distance,
+            "scale error": abs(scale_of(found) / pair.scale - 1),
+            "seconds": seconds,
+        }
+
+
+def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return a table with a line for each kind of pair and method."""
+    lines = []
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    for kind in (*kinds, "all"):
+        for method in dict.fromkeys(row["method"] for row in rows):
+            mine = [row for row in rows if row["method"] == method and kind in (row["kind"], "all")]
+            correct = [row for row in mine if row["correct"]]
+            errors = [100 * row["scale error"] for row in correct]
+            lines.append(
+                {
+                    "kind": kind,
+                    "method": method,
+                    "correct": f"{len(correct)} of {len(mine)}",
+                    f"scale within {100 * MAX_SCALE_ERROR:g} %": sum(
+                        row["scale error"] <= MAX_SCALE_ERROR for row in mine
+                    ),
+                    "median scale error (%)": float(np.median(errors or [np.nan])),
+                    "largest (%)": max(errors, default=float("nan")),
+                    "median rotation error (deg)": float(
+                        np.median([row["rotation error (deg)"] for row in correct] or [np.nan])
+                    ),
+                    "median (s)": float(np.median([row["seconds"] for row in mine])),
+                    "median time ratio": float(np.median(list(_time_ratios(rows, method, kind)))),
+                }
+            )
+    return {"": lines}
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return statements about the results, one a line."""
+    pairs, starts = len({(row["pair"], row["kind"]) for row in rows}), 1 + max(row["start"] for row in rows)
+    lines = [
+        f"{pairs} pairs, {starts} initial poses and scales each: any rotation, outdoors any heading; log scale uniform "
+        f"from -{LARGEST_LOG_SCALE:g} to {LARGEST_LOG_SCALE:g} (cross-modal: 0.1 to 10); {TEASER} and Open3D, which "
+        "take longer, have the first only",
+        "correct: rotation and RMSD within the tolerance of the pair; errors are over the correct runs; time ratio: "
+        "over our rigid registration of the same points, of known scale, pair by pair",
+        f"{RANSAC}: Open3D's FPFH, RANSAC and point-to-point ICP, both with scaling, of the source scaled to the "
+        "target's diagonal; it gets a voxel size that suits the pair",
+    ]
+    for line in tables(rows)[""]:
+        if line["kind"] == "all":
+            lines.append(
+                f"{line['method']}: {line['correct']} correct, scale error {line['median scale error (%)']:.3f} % in "
+                f"the median and {line['largest (%)']:.2f} % at most, {line['median time ratio']:.1f} times as long as "
+                "rigid"
+            )
+    missed = sorted({f"{row['pair']} ({row['kind']})" for row in rows if row["method"] == OURS and not row["correct"]})
+    lines.append(f"{OURS} is not correct on: " + (", ".join(missed) or "none"))
+    return lines
+
+
+def ransac_with_scaling(source: Floats, target: Floats, voxel: float) -> Floats:
+    """Run Open3D's RANSAC and ICP with scaling, of the source scaled to the target's diagonal."""
+    import open3d
+
+    registration = open3d.pipelines.registration
+    around = open3d.geometry.KDTreeSearchParamHybrid
+    rough = diagonal(target) / diagonal(source)
+    clouds, features = [], []
+    for points in (source * rough, target):
+        cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points)).voxel_down_sample(3 * voxel)
+        cloud.estimate_normals(around(6 * voxel, 30))
+        clouds.append(cloud)
+        features.append(registration.compute_fpfh_feature(cloud, around(15 * voxel, 100)))
+    estimation = registration.TransformationEstimationPointToPoint(True)
+    found = registration.registration_ransac_based_on_feature_matching(
+        *clouds,
+        *features,
+        True,
+        4.5 * voxel,
+        estimation,
+        3,
+        [registration.CorrespondenceCheckerBasedOnDistance(4.5 * voxel)],
+        registration.RANSACConvergenceCriteria(100_000, 0.999),
+    )
+    refined = registration.registration_icp(
+        *clouds, 3 * voxel, found.transformation, estimation, registration.ICPConvergenceCriteria(1e-7, 1e-7, 60)
+    )
+    return np.asarray(refined.transformation @ np.diag([rough] * 3 + [1.0]))
+
+
+def _known_scale(pair: ScaledPair) -> Floats:
+    rigid = register(pair.source * pair.scale, pair.target).transformation
+    return np.asarray(rigid @ np.diag([pair.scale] * 3 + [1.0]))
+
+
+@lru_cache(maxsize=4)
+def _scaled_pair(job: ScaleJob, data: Path | None) -> ScaledPair:
+    pair = pair_of(job.pair, data, job.points)
+    rng = np.random.default_rng([SEED, job.start, *job.pair.encode()])
+    scale = float(np.exp(rng.uniform(-LARGEST_LOG_SCALE, LARGEST_LOG_SCALE)))
+    # The first one would be the pose as scanned.
+    *_, start = initial_poses(pair.name, pair.kind, pair.source, job.start + 2)
+    back = inverse(start) @ np.diag([scale] * 3 + [1.0])
+
+    def truth(found: Floats) -> Floats:
+        rigid = found @ np.diag([1 / scale] * 3 + [1.0]) @ start
+        return np.asarray(pair.nearest_truth(rigid) @ back)
+
+    source = transform(start, pair.source) / scale
+    return ScaledPair(source, pair.target, truth, scale, pair.max_degrees, pair.tolerance, pair.voxel)
+
+
+@lru_cache(maxsize=4)
+def _cross_modal_pair(job: ScaleJob) -> ScaledPair:
+    pair = photogrammetric_pair(job.pair, points=job.points, seed=job.start)
+    kind = {"room": "indoor", "facade": "tls"}.get(job.pair, "object")
+    size = diagonal(pair.target)
+    tolerance = MAX_METRES.get(kind, MAX_SHARE * size)
+    scale = scale_of(pair.T_target_source)
+    return ScaledPair(
+        pair.source, pair.target, lambda _: pair.T_target_source, scale, MAX_DEGREES[kind], tolerance, size / 200
+    )
+
+
+def _time_ratios(rows: Sequence[dict[str, Any]], method: str, kind: str) -> Iterator[float]:
+    known = {(row["pair"], row["kind"], row["start"]): row["seconds"] for row in rows if row["method"] == KNOWN}
+    for row in rows:
+        if row["method"] == method and kind in (row["kind"], "all"):
+            yield row["seconds"] / known[row["pair"], row["kind"], row["start"]]

@@ -1,0 +1,24 @@
+"""The experiment on unknown scales: every method on the same points, errors against the similarity."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphreg.bench import scale
+
+
+def test_jobs_are_objects_facades_rooms_and_cross_modal_pairs() -> None:
+    kinds = {job.kind for job in scale.jobs(None)}
+    assert kinds == {"object", "tls", "indoor", scale.CROSS_MODAL}
+
+
+@pytest.mark.slow
+def test_a_job_measures_every_method_against_the_true_scale() -> None:
+    rows = [row for job in scale.jobs(None, quick=True) for row in scale.measure(job, None)]
+    known, ours = ([row for row in rows if row["method"] == method] for method in (scale.KNOWN, scale.OURS))
+    assert len(known) == len(ours) == 2
+    assert all(row["correct"] and row["scale error"] < 1e-9 for row in known)
+    assert all(row["correct"] and row["scale error"] <= scale.MAX_SCALE_ERROR for row in ours)
+    (line,) = (line for line in scale.tables(rows)[""] if line["kind"] == "all" and line["method"] == scale.OURS)
+    assert line["correct"] == "2 of 2"
+    assert any("not correct on: none" in text for text in scale.summary(rows))
