@@ -31,14 +31,11 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+def on_page_markdown(markdown: str, **_: Any) -> str:
     for marker, part in PARTS.items():
         if marker in markdown:
             markdown = markdown.replace(marker, part())
-    markdown = EXAMPLE.sub(lambda found: _fenced(EXAMPLES / found[1]), markdown)
-    if page.file.src_uri.startswith("results/"):
-        markdown += _figures(Path(page.file.abs_src_path), markdown)
-    return markdown
+    return EXAMPLE.sub(lambda found: _fenced(EXAMPLES / found[1]), markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -47,9 +44,3 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def _fenced(script: Path) -> str:
     return f"```python\n{script.read_text(encoding='utf-8').strip()}\n```"
-
-
-def _figures(page: Path, markdown: str) -> str:
-    """The figures that lie beside a page of results, where it does not show them itself."""
-    beside = [*page.parent.glob(f"{page.stem}.svg"), *sorted(page.parent.glob(f"{page.stem}_*.svg"))]
-    return "".join(f"\n\n![{figure.stem}]({figure.name})" for figure in beside if figure.name not in markdown)

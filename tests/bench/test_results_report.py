@@ -63,7 +63,7 @@ def test_one_experiment_has_all_that_was_measured(folder: Path) -> None:
     assert page.texts["h1"] == ["Noise"]
     assert page.texts["code"] == ["graphreg bench noise --quick"]
     assert "it is <loud>" in page.texts["li"]
-    for text in ("small_gicp", "1.0.1", "0, 1, 2", "k 10, voxel by default", "numpy"):
+    for text in ("gicp", "1.0.1", "0, 1, 2", "k 10, voxel by default", "numpy"):
         assert text in said
     rows = dict(zip(page.texts["th"], page.texts["th"][1:], strict=False))
     assert rows["dragon"] == "paper: Dragon"

@@ -15,7 +15,7 @@ FAMILIES = {
     "physics": ("graphreg-paper", "pipl"),
     "closest points": ("icp", "icp-kp", "icp-kn", "tricp", "fricp"),
     "mixtures": ("gmm", "cpd", "ecm"),
-    "feature matching, congruent sets": ("fgr", "teaser", "super4pcs"),
+    "features, congruent sets": ("fgr", "teaser", "super4pcs"),
     "other libraries": ("gicp", "kiss+gicp", "open3d-icp", "fgr+icp", "ransac+icp"),
 }
 

@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,9 +97,24 @@ def write_results(folder: Path, name: str, results: Results) -> Path:
         rows_path.unlink(missing_ok=True)
     else:
         _write(rows_path, compressed(f"{_lines(results.rows)}\n".encode()))
+    return write_markdown(folder, name, results)
+
+
+def write_markdown(folder: Path, name: str, results: Results) -> Path:
+    """Write NAME.md, which opens with the figures that lie beside it."""
     path = folder / f"{name}.md"
-    _write(path, markdown(results).encode())
+    _write(path, markdown(results, [file.name for file in pictures_of(folder, name)]).encode())
     return path
+
+
+def pictures_of(folder: Path, name: str) -> list[Path]:
+    """Return the charts (SVG), then the rendered scans (PNG) of an experiment; their names begin with its name."""
+    return [
+        path
+        for suffix in ("svg", "png")
+        for stem in (name, f"{name}_*")
+        for path in sorted(folder.glob(f"{stem}.{suffix}"))
+    ]
 
 
 def read_results(path: Path) -> Results:
@@ -145,12 +160,21 @@ def compressed(content: bytes) -> bytes:
     return sink.getvalue()
 
 
-def markdown(results: Results) -> str:
-    """Return results as a Markdown page: title, summary, tables and provenance."""
-    lines = [f"# {results.title}", "", *(f"- {line}" for line in results.summary)]
+def markdown(results: Results, pictures: Sequence[str] = ()) -> str:
+    """Return results as a Markdown page: title, pictures, summary (folded below pictures), tables and provenance."""
+    lines = [f"# {results.title}", "", *opening(results.title, results.summary, pictures)]
     for heading, rows in results.shown.items():
         lines += ["", *([f"## {heading}", ""] if heading else ()), *markdown_table(rows)]
     return "\n".join([*lines, "", results.provenance.sentence()]) + "\n"
+
+
+def opening(title: str, notes: Iterable[str], pictures: Sequence[str]) -> list[str]:
+    """Return the lines of pictures, and of notes, which are folded where there are pictures."""
+    listed = [f"- {line}" for line in notes]
+    if not pictures:
+        return listed
+    shown = [line for name in pictures for line in (f"![{title}: {Path(name).stem}]({name})", "")]
+    return [*shown, '<details markdown="1">', "<summary>Notes</summary>", "", *listed, "", "</details>"]
 
 
 def markdown_table(rows: Sequence[Row]) -> list[str]:

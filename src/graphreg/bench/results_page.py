@@ -12,7 +12,7 @@ from graphreg.bench import EXPERIMENTS
 from graphreg.bench.comparison_runs import OURS, ROTATION_ERROR
 from graphreg.bench.comparison_statistics import median_of
 from graphreg.bench.comparison_wording import NOT_FIRST, READING, UNDECIDED
-from graphreg.bench.results_files import Results, markdown_table, read_results
+from graphreg.bench.results_files import Results, markdown_table, opening, pictures_of, read_results
 from graphreg.errors import InputError
 from graphreg.files.output_file import atomic_write
 
@@ -135,19 +135,12 @@ def provenance_table(results: Mapping[str, Results]) -> list[dict[str, Any]]:
     ]
 
 
-def pictures_of(folder: Path, name: str) -> tuple[list[Path], list[Path]]:
-    """Return the charts (SVG) and rendered scans (PNG) of an experiment; their names begin with its name."""
-    return sorted(folder.glob(f"{name}*.svg")), sorted(folder.glob(f"{name}*.png"))
-
-
 def _section(folder: Path, name: str, result: Results) -> list[str]:
     command = f"`{result.provenance.command}`"
     lines = ["", f"## {result.title}", "", f"{command}: {EXPERIMENTS[name]}. [Every figure]({name}.md)", ""]
-    lines += [f"- {line}" for line in result.summary if line not in READING]
+    notes = [line for line in result.summary if line not in READING]
+    lines += opening(result.title, notes, [file.name for file in pictures_of(folder, name)])
     for title, rows in list((result.tables or {}).items())[:1]:
         if rows and len(rows) <= MAX_TABLE_LINES:
             lines += ["", *([f"{title}:", ""] if title else ()), *markdown_table(rows)]
-    charts, pictures = pictures_of(folder, name)
-    for file in sorted([*charts, *pictures], key=lambda path: path.stem):
-        lines += ["", f"![{result.title}: {file.stem}]({file.name})"]
     return lines

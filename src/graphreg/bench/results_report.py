@@ -14,8 +14,8 @@ from graphreg.bench import EXPERIMENTS
 from graphreg.bench.comparison_runs import OURS
 from graphreg.bench.comparison_statistics import median_of
 from graphreg.bench.comparison_wording import READING
-from graphreg.bench.results_files import Results, Row
-from graphreg.bench.results_page import GLANCE, glance, not_first, pictures_of, results_in
+from graphreg.bench.results_files import Results, Row, pictures_of
+from graphreg.bench.results_page import GLANCE, glance, not_first, results_in
 from graphreg.errors import InputError
 from graphreg.reports.page_layout import (
     image,
@@ -72,8 +72,7 @@ def _section(folder: Path, name: str, result: Results) -> str:
     description = f": {EXPERIMENTS[name]}" if name in EXPERIMENTS else ""
     summary = [line for line in result.summary if line not in READING]
     parts = [f"<p><code>{escape(result.provenance.command)}</code>{escape(description)}</p>", _list(summary)]
-    svgs, pngs = pictures_of(folder, name)
-    parts += [image(file.read_bytes(), f"{result.title}: {file.stem}") for file in (*svgs, *pngs)]
+    parts += [image(file.read_bytes(), f"{result.title}: {file.stem}") for file in pictures_of(folder, name)]
     for title, shown in result.shown.items():
         if shown:
             caption = title or result.title

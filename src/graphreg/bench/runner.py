@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphreg.bench import EXPERIMENTS, peers
-from graphreg.bench.results_files import Results, read_results, write_results
+from graphreg.bench.results_files import Results, read_results, write_markdown, write_results
 from graphreg.bench.run_log import RunLog, run
 from graphreg.errors import InputError
 from graphreg.provenance import fingerprint, machine, measured_now, package_versions
@@ -107,7 +107,9 @@ def run_experiment(
     provenance = measured_now(_command(experiment, data, options, quick, budget), module.PARTS, versions)
     results = Results(module.TITLE, provenance, summary, made, tables and tables(rows), about)
     page = write_results(out, experiment, results)
-    return [page, *_write_figures(module, out, rows), *_write_pictures(module, out, data, quick)]
+    files = [*_write_figures(module, out, rows), *_write_pictures(module, out, data, quick)]
+    write_markdown(out, experiment, results)  # again, now that there are figures to open it with
+    return [page, *files]
 
 
 def redraw(out: Path, data: Path | None) -> list[Path]:
@@ -130,8 +132,10 @@ def redraw(out: Path, data: Path | None) -> list[Path]:
         path = out / f"{name}.json"
         if path.exists():
             module = import_module(f"graphreg.bench.{name}")
-            written += _write_figures(module, out, read_results(path).rows)
+            results = read_results(path)
+            written += _write_figures(module, out, results.rows)
             written += _write_pictures(module, out, data, False) if data is not None else []
+            write_markdown(out, name, results)
     return written
 
 

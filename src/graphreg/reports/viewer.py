@@ -154,8 +154,9 @@ class Viewer:
         self._access = ViewerAccess(host)
         with _no_output():
             self._server = Server(self._access, host, free_port(host, port), f"{names[0]} → {names[1]}")
+        self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         # Beside the clouds, not over them.
-        self._server.gui.configure_theme(control_layout="fixed", show_logo=False, show_share_button=False)
+        self._server.gui.main_panel.dock_right()
         self._handle = self._add_clouds()
         self._place_camera()
         self._add_settings()
