@@ -72,7 +72,7 @@ def test_json_has_no_preview(text: str) -> None:
 def test_a_result_is_printed_in_at_most_twelve_lines(text: str) -> None:
     result = Result.from_json(text)
     degenerate = replace(result, degenerate_directions=("rotation about z",))
-    for shown in (result, degenerate, replace(result, covariance=None)):
+    for shown in (result, degenerate, replace(degenerate, scale=0.5), replace(result, covariance=None)):
         lines = str(shown).splitlines()
         assert len(lines) <= 12
         assert lines[0] == result.reason

@@ -127,11 +127,11 @@ class Result:
             "  transformation (x_target = T x_source)",
             *(f"  {line}" for line in matrix_lines(self.transformation)),
         ]
+        rmse = "" if np.isnan(self.inlier_rmse) else f", inlier RMSE {self.inlier_rmse:.4g}"
         rotation = self.transformation[:3, :3] / self.scale  # 1 where none was estimated
         entries = {
             "confidence": f"{self.confidence:.2f}",
-            "overlap": f"{100 * self.overlap:.0f} % of the source",
-            "inlier RMSE": "" if np.isnan(self.inlier_rmse) else f"{self.inlier_rmse:.4g}",
+            "overlap": f"{100 * self.overlap:.0f} % of the source{rmse}",
             "scale": "" if self.scale == 1 else scale_text(self.scale, self.covariance),
             "rotation": rotation_text(rotation, self.covariance),
             "translation": translation_text(self.transformation, self.covariance, self.centre),
