@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import subprocess
@@ -21,11 +22,15 @@ from tests.support.fake_server import tar_gz
 from graphreg.datasets.catalogue import DATASETS, Archive
 
 TOY = tar_gz({"toy/a.txt": b"one"})
+SHA256 = hashlib.sha256(TOY).hexdigest()
 
 
-def command(*arguments: object, cwd: Path, url: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+def command(
+    *arguments: object, cwd: Path, url: str = "", checksum: str | None = f"sha256:{SHA256}", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run `graphreg data` with one more data set, whose server is on this machine."""
-    toy = replace(DATASETS["stanford_bunny"], name="toy", archives=(Archive(url, len(TOY)),), pattern="toy/**/*.txt")
+    archives = (Archive(url, len(TOY), checksum),)
+    toy = replace(DATASETS["stanford_bunny"], name="toy", archives=archives, pattern="toy/**/*.txt")
     with patch.dict(DATASETS, toy=toy), patch.dict(os.environ, {"no_proxy": "127.0.0.1"} | environment):
         if "GRAPHREG_DATA" not in environment:
             os.environ.pop("GRAPHREG_DATA", None)
@@ -85,7 +90,7 @@ def test_downloading_a_data_set(tmp_path: Path, url: str, arguments: list[str], 
     done = command(*arguments, cwd=tmp_path, url=url, **environment)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "scans" / "toy" / "toy" / "a.txt").read_bytes() == b"one"
-    assert f"checksum not published; written to {Path('scans') / 'toy'}.sha256" in done.stdout
+    assert "checksum verified" in done.stdout
     assert DATASETS["stanford_bunny"].licence in done.stdout
     again = command(*arguments, cwd=tmp_path, url=url, **environment)
     assert again.returncode == 2
@@ -99,6 +104,17 @@ def test_downloading_a_data_set_as_json(tmp_path: Path, url: str) -> None:
     (download,) = output["downloads"]
     assert (download["url"], download["size"]) == (url, (tmp_path / "served" / "toy.tar.gz").stat().st_size)
     assert f"{download['sha256']}  toy.tar.gz\n" == (tmp_path / "toy.sha256").read_text()
+
+
+def test_an_archive_without_a_published_checksum(tmp_path: Path, url: str) -> None:
+    refused = command("get", "toy", "--folder", "scans", cwd=tmp_path, url=url, checksum=None)
+    assert refused.returncode == 2
+    assert "no checksum of toy.tar.gz is known" in refused.stderr
+    assert not (tmp_path / "scans").exists()
+    done = command("get", "toy", "--folder", "scans", "--unverified", cwd=tmp_path, url=url, checksum=None)
+    assert done.returncode == 0, done.stderr
+    assert f"checksum not published; written to {Path('scans') / 'toy'}.sha256" in done.stdout
+    assert (tmp_path / "scans" / "toy.sha256").read_text() == f"{SHA256}  toy.tar.gz\n"
 
 
 def test_a_data_set_without_a_direct_download(tmp_path: Path) -> None:

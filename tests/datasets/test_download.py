@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,6 +39,9 @@ def toy(server: FakeServer, checksum: str | None = None) -> Dataset:
     return replace(DATASETS["stanford_bunny"], name="toy", archives=(archive,), pattern="toy/**/*.ply")
 
 
+download = functools.partial(download_dataset, unverified=True)
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -68,18 +72,30 @@ def test_a_wrong_checksum_leaves_nothing(tmp_path: Path) -> None:
         assert names(tmp_path) == []
 
 
+def test_nothing_is_asked_for_that_cannot_be_verified(tmp_path: Path) -> None:
+    with serving(FakeServer(toy_archive(tmp_path))) as server:
+        with pytest.raises(InputError, match=r"no checksum of toy\.tar\.gz is known.* --unverified"):
+            download_dataset(toy(server), tmp_path)
+        assert server.requests == []
+        assert names(tmp_path) == []
+        target, _ = download(toy(server), tmp_path)
+        target.rename(tmp_path / "moved")
+        _, (again,) = download_dataset(toy(server), tmp_path)  # compared with the first
+    assert again.verified
+
+
 def test_the_checksum_of_the_first_download_is_verified_if_none_is_published(tmp_path: Path) -> None:
     content = toy_archive(tmp_path)
     with serving(FakeServer(content)) as server:
-        target, (first,) = download_dataset(toy(server), tmp_path)
+        target, (first,) = download(toy(server), tmp_path)
         assert not first.verified
         target.rename(tmp_path / "moved")
-        _, (second,) = download_dataset(toy(server), tmp_path)
+        _, (second,) = download(toy(server), tmp_path)
         assert second.verified
         target.rename(tmp_path / "moved again")
         server.content = tar_gz({"toy/a.txt": b"something else"})
         with pytest.raises(FileError, match=r"when it was first downloaded; .* or delete .*toy\.sha256"):
-            download_dataset(toy(server), tmp_path)
+            download(toy(server), tmp_path)
     assert not target.exists()
 
 
@@ -90,7 +106,7 @@ def test_a_stated_length_that_is_too_small_is_a_damaged_archive(tmp_path: Path) 
         serving(FakeServer(content, length=size - 20)) as server,
         pytest.raises(FileError, match=f"has {size - 20} bytes, but should have {size}"),
     ):
-        download_dataset(toy(server), tmp_path)
+        download(toy(server), tmp_path)
     assert not (tmp_path / "toy").exists()
 
 
@@ -103,7 +119,7 @@ def test_a_stated_length_that_is_too_small_is_a_damaged_archive(tmp_path: Path) 
 )
 def test_contents_that_are_no_scans_are_refused(tmp_path: Path, files: dict[str, bytes], message: str) -> None:
     with serving(FakeServer(tar_gz(files))) as server, pytest.raises(FileError, match=message):
-        download_dataset(toy(server), tmp_path)
+        download(toy(server), tmp_path)
     assert not (tmp_path / "toy").exists()
 
 
@@ -111,14 +127,14 @@ def test_an_archive_larger_than_the_catalogue_says_is_not_downloaded(tmp_path: P
     with serving(FakeServer(bytes(100_000))) as server:
         dataset = replace(toy(server), archives=(Archive(server.url, 1000),))
         with pytest.raises(FileError, match="the server sends more than 1100 bytes"):
-            download_dataset(dataset, tmp_path)
+            download(dataset, tmp_path)
     assert names(tmp_path) == []
 
 
 def test_an_archive_with_a_path_outside_its_folder_leaves_nothing(tmp_path: Path) -> None:
     content = tar_gz({"toy/a.txt": b"one", "../../toy/b.txt": b"harm"})
     with serving(FakeServer(content)) as server, pytest.raises(FileError, match="a path outside the folder"):
-        download_dataset(toy(server), tmp_path)
+        download(toy(server), tmp_path)
     assert names(tmp_path) == []
 
 
@@ -128,7 +144,7 @@ def test_a_call_that_was_killed_while_unpacking_is_repeated(tmp_path: Path) -> N
     (tmp_path / "toy.download" / "unpacked" / "half").write_bytes(b"")
     (tmp_path / "toy.download" / "toy.tar.gz").write_bytes(content)
     with serving(FakeServer(content)) as server:
-        target, _ = download_dataset(toy(server), tmp_path)
+        target, _ = download(toy(server), tmp_path)
     assert server.requests == []
     assert names(target) == ["toy"]
 
@@ -145,20 +161,20 @@ def test_ctrl_c_keeps_the_received_bytes(tmp_path: Path) -> None:
 
     with serving(FakeServer(content, cut=[100])) as server:
         with pytest.raises(KeyboardInterrupt):
-            download_dataset(toy(server), tmp_path, interrupted)
+            download(toy(server), tmp_path, interrupted)
         assert names(tmp_path / "toy.download") == ["toy.tar.gz.part"]
-        download_dataset(toy(server), tmp_path)
+        download(toy(server), tmp_path)
     assert server.requests == ["", "bytes=100-"]
 
 
 def test_nothing_is_overwritten_and_a_failed_download_leaves_nothing(tmp_path: Path) -> None:
     with serving(FakeServer(status=404)) as server:
         with pytest.raises(ConnectionError):
-            download_dataset(toy(server), tmp_path)
+            download(toy(server), tmp_path)
         assert names(tmp_path) == []
         (tmp_path / "toy").mkdir()
         with pytest.raises(FileError, match="toy: exists already; move it away"):
-            download_dataset(toy(server), tmp_path)
+            download(toy(server), tmp_path)
 
 
 def test_a_data_set_without_a_direct_download_is_refused(tmp_path: Path) -> None:

@@ -67,3 +67,8 @@ def test_the_map_has_every_package_in_the_order_of_the_layers() -> None:
 def test_every_benchmark_is_listed() -> None:
     scripts = set(re.findall(r"`python (benchmarks/\w+\.py)`", text_of("CONTRIBUTING.md")))
     assert scripts == {path.relative_to(ROOT).as_posix() for path in ROOT.glob("benchmarks/*.py")}
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    for line in re.findall(r"uses: (.+)", text_of(".github/workflows/ci.yml")):
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9]+\.[0-9]+\.[0-9]+", line), line

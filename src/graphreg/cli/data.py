@@ -87,14 +87,17 @@ def get(
         str, typer.Argument(metavar="NAME", help="One of the names that `graphreg data` lists.", autocompletion=_names)
     ],
     folder: Annotated[Path | None, typer.Option(help="Folder of all data sets; default $GRAPHREG_DATA.")] = None,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Also download archives of which no checksum is known.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was downloaded as JSON.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Download a data set into a folder of its name, or say how to get it by hand.
 
-    An interrupted download is resumed by the next call. Published checksums are verified; where there is none, that of
-    the first download is written beside the data and verified from then on.
+    An interrupted download is resumed by the next call. Published checksums are verified; where there is none, nothing
+    is downloaded without --unverified, and the checksum of that first download is verified from then on.
 
     Exit status: 0 downloaded, 1 must be downloaded by hand, 2 download failed.
 
@@ -126,7 +129,7 @@ def get(
         raise typer.Exit(1)
     if folder is None:
         raise InputError("--folder: expected a folder for the data; pass it or set GRAPHREG_DATA")
-    target, downloads = download_dataset(dataset, folder, byte_progress)
+    target, downloads = download_dataset(dataset, folder, byte_progress, unverified=unverified)
     if as_json:
         typer.echo(json.dumps({"name": name, "folder": str(target), "downloads": [asdict(d) for d in downloads]}))
         return

@@ -52,7 +52,7 @@ def no_progress(name: str) -> Iterator[Progress]:
 
 
 def download_dataset(
-    dataset: Dataset, folder: Path, progress: ProgressOfFile = no_progress
+    dataset: Dataset, folder: Path, progress: ProgressOfFile = no_progress, *, unverified: bool = False
 ) -> tuple[Path, list[Download]]:
     """Download a data set into a folder of its name below `folder`, which appears only when it is complete.
 
@@ -68,6 +68,9 @@ def download_dataset(
     progress : callable, optional
         Called with the name of each file; returns a context manager of a function that is called with the number of
         bytes received, and the total.
+    unverified : bool, default False
+        Whether to download archives of which no checksum is known, neither a published one nor that of an earlier
+        download.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def download_dataset(
     Raises
     ------
     InputError
-        If the data set cannot be downloaded without registration.
+        If the data set cannot be downloaded without registration, or not be verified and `unverified` is False.
     FileError
         If it is there already, or an archive is damaged or has another checksum.
     ConnectionError
@@ -91,6 +94,13 @@ def download_dataset(
         raise FileError(target, "exists already; move it away to download it again")
     work, record = folder / f"{dataset.name}.download", folder / f"{dataset.name}.sha256"
     unpacked = work / "unpacked"
+    known = _read_record(record)
+    unknown = [archive.name for archive in dataset.archives if archive.checksum is None and archive.name not in known]
+    if unknown and not unverified:
+        raise InputError(
+            f"dataset: no checksum of {', '.join(unknown)} is known, so that the download cannot be verified; to take "
+            "what the server sends, pass unverified=True (on the command line --unverified)"
+        )
     work.mkdir(parents=True, exist_ok=True)
     try:
         paths = [_fetch(archive, work, progress) for archive in dataset.archives]
@@ -98,7 +108,9 @@ def download_dataset(
             shutil.rmtree(unpacked)
         unpacked.mkdir()
         pairs = zip(dataset.archives, paths, strict=True)
-        downloads = [_verify_and_unpack(archive, path, unpacked, record) for archive, path in pairs]
+        downloads = [
+            _verify_and_unpack(archive, path, unpacked, known.get(archive.name), record) for archive, path in pairs
+        ]
         if not any(unpacked.glob(dataset.pattern.partition("/")[2])):
             for path in paths:
                 path.unlink()
@@ -124,9 +136,9 @@ def _fetch(archive: Archive, work: Path, progress: ProgressOfFile) -> Path:
     return path
 
 
-def _verify_and_unpack(archive: Archive, path: Path, into: Path, record: Path) -> Download:
+def _verify_and_unpack(archive: Archive, path: Path, into: Path, earlier: str | None, record: Path) -> Download:
     try:
-        download = _verify(archive, path, _read_record(record).get(archive.name), record)
+        download = _verify(archive, path, earlier, record)
         unpack(path, into)
         if archive.checksum is None:
             for scan in sorted(into.rglob("*.ply")):
