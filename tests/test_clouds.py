@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphreg
-from graphreg.clouds import Floats, as_cloud, extent, sample_rows
+from graphreg.clouds import BLOCK_ROWS, Floats, as_cloud, as_rows, extent, finite_points, sample_rows
+from graphreg.registration import prepare_sample
 from tests.support.strategies import clouds, seeds
 
 POINTS = np.arange(36.0).reshape(12, 3) % 7
@@ -229,12 +231,44 @@ def test_equal_points_and_points_on_a_line_are_no_outliers() -> None:
     assert not graphreg.normals(np.outer(np.arange(50.0), [1, 2, 3])).any()
 
 
+def peak_memory(call: Callable[[], object]) -> int:
+    """Bytes that numpy allocates during a call, at most."""
+    tracemalloc.start()
+    call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
 def test_rows_that_are_not_finite_cost_no_more_memory_than_a_copy_of_the_points() -> None:
     points = np.random.default_rng(0).random((1_000_000, 3))
     points[7] = np.nan
-    tracemalloc.start()
-    cloud = as_cloud(points)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert np.array_equal(cloud.points, np.delete(points, 7, axis=0))
-    assert peak < 1.2 * points.nbytes
+    assert np.array_equal(as_cloud(points).points, np.delete(points, 7, axis=0))
+    assert peak_memory(lambda: as_cloud(points)) < 1.2 * points.nbytes
+
+
+@pytest.mark.parametrize("gaps", [[7], slice(0, None, 3), slice(0, 400_000)], ids=["one", "a third", "the first"])
+def test_registration_needs_no_more_memory_where_rows_are_not_finite(gaps: Any) -> None:
+    points = np.random.default_rng(0).random((1_000_000, 3))
+    without = peak_memory(lambda: prepare_sample(points, points=1000))
+    points[gaps] = np.nan
+    # Two blocks of rows, and the indices of one, are there at a time.
+    assert peak_memory(lambda: prepare_sample(points, points=1000)) < without + (2 * 24 + 8) * BLOCK_ROWS
+
+
+@given(clouds, st.data())
+def test_points_are_read_between_rows_that_are_not_finite(points: Floats, data: st.DataObject) -> None:
+    gaps = np.array(data.draw(st.lists(st.integers(0, len(points)), min_size=1, max_size=20)))
+    dirty = np.insert(points, gaps, np.nan, axis=0)
+    dirty[~np.isfinite(dirty[:, 0]), data.draw(st.integers(0, 2))] = np.inf
+    before = dirty.copy()
+    with patch("graphreg.clouds.BLOCK_ROWS", data.draw(st.integers(1, 2 * len(points)))):
+        found, same = as_rows(dirty), as_cloud(dirty)
+        indices = sample_rows(len(points), data.draw(st.integers(1, len(points))))
+        assert np.array_equal(found.take(indices), points[indices])
+    assert np.shares_memory(found.rows, dirty)
+    assert np.array_equal(dirty, before, equal_nan=True)
+    assert (len(found), found.dropped) == (len(same), same.dropped) == (len(points), len(gaps))
+    assert np.array_equal(found.points, points)
+    assert np.array_equal(finite_points(dirty), points)
+    assert np.array_equal(np.isfinite(dirty).all(axis=1), found.kept)

@@ -334,7 +334,7 @@ def test_every_function_accepts_tensors_of_torch_and_results_become_tensors() ->
 
 
 def test_open3d() -> None:
-    open3d = pytest.importorskip("open3d")
+    open3d = pytest.importorskip("open3d", exc_type=ImportError)
     legacy = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(POINTS))
     tensor = open3d.t.geometry.PointCloud(open3d.core.Tensor(POINTS))
     box = open3d.geometry.TriangleMesh.create_box()

@@ -27,6 +27,10 @@ double median(std::vector<double>& values) {
     return values.size() % 2 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+bool is_finite(const double* point) {
+    return std::isfinite(point[0]) && std::isfinite(point[1]) && std::isfinite(point[2]);
+}
+
 }  // namespace
 
 std::size_t unique_points(const double* points, std::size_t count, std::int32_t* indices) {
@@ -51,10 +55,16 @@ std::size_t unique_points(const double* points, std::size_t count, std::int32_t*
 
 double middle_of(const double* points, std::size_t count, std::size_t sample_size, double* middle) {
     const std::size_t step = (count + sample_size - 1) / sample_size;
-    std::vector<double> values;
+    std::vector<const double*> sample;
+    for (std::size_t i = 0; i < count; i += is_finite(points + 3 * i) ? step : 1)
+        if (is_finite(points + 3 * i)) sample.push_back(points + 3 * i);
+    if (sample.empty()) {
+        std::fill_n(middle, 3, 0.0);
+        return std::sqrt(std::numeric_limits<double>::min());
+    }
+    std::vector<double> values(sample.size());
     auto median_of = [&](auto&& value) {
-        values.clear();
-        for (std::size_t i = 0; i < count; i += step) values.push_back(value(points + 3 * i));
+        std::transform(sample.begin(), sample.end(), values.begin(), value);
         return median(values);
     };
     for (int axis = 0; axis < 3; ++axis) middle[axis] = median_of([axis](const double* point) { return point[axis]; });

@@ -120,12 +120,14 @@ def near_moments(points: _Floats, max_ratio: float, sample_size: int) -> tuple[_
 
     The sums: the number of points, their offsets from the median in median distances (3), and the products of these
     (xx yy zz xy xz yz). The medians are those of a regular sample of at most `sample_size` points.
+    Rows that are not finite are left out.
     """
 
 def sample_by_cell(points: _Floats, centre: _Floats, limit: float, axes: _Floats, size: int, seed: int) -> _Indices:
     """Up to `size` rows of distinct points within `limit` of the centre, in the order of a hash of their cells.
 
     The cell is |axes (x - centre)|, rounded down. So the order of the points and the signs of the axes do not matter.
+    Rows that are not finite are left out.
     """
 
 def unique_points(points: _Floats) -> _Indices:
@@ -135,6 +137,7 @@ def remove_duplicates_and_outliers(points: _Floats, max_ratio: float, sample_siz
     """Unique points (K, 3), and their indices, without those farther from the median than max_ratio median distances.
 
     The medians are those of a regular sample of at most `sample_size` points.
+    Rows that are not finite are left out.
     """
 
 # ----------------------------------------------------------------- engine: descriptors, hypotheses, refinement

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,61 @@ class Cloud:
         return expanded
 
 
+@dataclass(frozen=True)
+class CloudRows:
+    """A point cloud as a caller passed it: points are read between rows that are not finite, and nothing is copied.
+
+    Attributes
+    ----------
+    rows : (M, 3) or (N, 3) ndarray
+        float64, C-contiguous, read-only: the rows of the input, or those of them that are points.
+    kept : (M,) ndarray of bool
+        The rows of the input that are points.
+    mesh : Mesh, optional
+        The surface that the points were sampled from.
+    """
+
+    rows: Floats
+    kept: Mask
+    mesh: Mesh | None = None
+
+    @cached_property
+    def _count(self) -> int:
+        return int(np.count_nonzero(self.kept))
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def dropped(self) -> int:
+        """The number of rows of the input that are no points."""
+        return len(self.kept) - len(self)
+
+    @cached_property
+    def points(self) -> Floats:
+        """The points, (N, 3); a copy where they are not all rows."""
+        return self.rows if len(self.rows) == len(self) else _chosen(self.rows, self.kept)
+
+    def take(self, indices: NDArray[np.int64]) -> Floats:
+        """Some points, as `points[indices]`, for ascending indices."""
+        if len(self.rows) == len(self):
+            return self.rows[indices]
+        chosen = np.empty((len(indices), 3))
+        before = 0
+        for begin in range(0, len(self.kept), BLOCK_ROWS):
+            rows = begin + np.flatnonzero(self.kept[begin : begin + BLOCK_ROWS])
+            first, last = np.searchsorted(indices, (before, before + len(rows)))
+            chosen[first:last] = self.rows[rows[indices[first:last] - before]]
+            before += len(rows)
+        return chosen
+
+
+def finite_points(rows: Floats) -> Floats:
+    """The rows that are finite, (N, 3); a copy where these are not all."""
+    finite = _finite_rows(rows)
+    return rows if finite.all() else _chosen(rows, finite)
+
+
 def extent(points: Floats) -> float:
     """The longest edge of the axis-aligned bounding box of (N, 3) points."""
     # Column by column: numpy's reductions along the first axis of three columns take twenty times as long.
@@ -178,27 +233,74 @@ def as_cloud(
     """
     value = loaded(value)
     if isinstance(value, Cloud):
-        cloud = value
-    elif attributes is None and (mesh := as_mesh(value, name)) is not None:
+        _require_points(CloudRows(value.points, value.kept), name, min_points)
+        return value
+    if attributes is None and (mesh := as_mesh(value, name)) is not None:
         cloud = _cloud_of_mesh(mesh)
-    else:
-        raw = _as_numbers(value, name)
-        finite = _finite_rows(raw)
-        extra = dict(attributes or {})
-        for key, rows in extra.items():
-            if len(rows) != len(raw):
-                raise InputError(f"{name}: attribute {key!r} has {len(rows)} rows for {len(raw)} points")
-        if finite.all():
-            cloud = Cloud(raw, finite, extra)
-        else:
-            cloud = Cloud(_chosen(raw, finite), finite, {key: _chosen(rows, finite) for key, rows in extra.items()})
+        _require_points(CloudRows(cloud.points, cloud.kept), name, min_points)
+        return cloud
+    found = _rows_of_array(value, name)
+    extra = dict(attributes or {})
+    for key, rows in extra.items():
+        if len(rows) != len(found.kept):
+            raise InputError(f"{name}: attribute {key!r} has {len(rows)} rows for {len(found.kept)} points")
+    _require_points(found, name, min_points)
+    if found.dropped:
+        extra = {key: _chosen(rows, found.kept) for key, rows in extra.items()}
+    return Cloud(found.points, found.kept, extra)
+
+
+def as_rows(value: Any, name: str = "points", min_points: int = 1) -> CloudRows:
+    """Convert a value as `as_cloud` does, without attributes, and without a copy where rows are not finite.
+
+    Parameters
+    ----------
+    value : array_like or object
+    name : str, default "points"
+        Name of the argument in error messages.
+    min_points : int, default 1
+        The fewest finite points that are accepted.
+
+    Returns
+    -------
+    CloudRows
+
+    Raises
+    ------
+    InputError
+        As `as_cloud`.
+    """
+    value = loaded(value)
+    surface = value if isinstance(value, Cloud) else as_mesh(value, name)
+    if surface is not None:
+        cloud = as_cloud(surface, name, min_points)
+        return CloudRows(cloud.points, cloud.kept, cloud.mesh)
+    found = _rows_of_array(value, name)
+    _require_points(found, name, min_points)
+    return found
+
+
+def _rows_of_array(value: Any, name: str) -> CloudRows:
+    rows = _as_numbers(value, name)
+    return CloudRows(rows, _finite_rows(rows))
+
+
+def _require_points(cloud: CloudRows, name: str, min_points: int) -> None:
     if len(cloud) < min_points:
         count = f"{len(cloud)} points" if len(cloud) != 1 else "1 point"
         dropped = f" ({cloud.dropped} more were not finite)" if cloud.dropped else ""
         raise InputError(f"{name}: has {count}{dropped}, but at least {min_points} are needed")
-    if len(cloud) and max(cloud.points.max(), -cloud.points.min()) > MAX_COORDINATE:
+    if _largest_coordinate(cloud) > MAX_COORDINATE:
         raise InputError(f"{name}: has coordinates beyond {MAX_COORDINATE:g}, too large to square")
-    return cloud
+
+
+def _largest_coordinate(cloud: CloudRows) -> float:
+    """The largest absolute coordinate of the points; zero where there is none."""
+    blocks: Iterable[Floats] = [cloud.rows]
+    if len(cloud.rows) != len(cloud):
+        begins = range(0, len(cloud.rows), BLOCK_ROWS)
+        blocks = (cloud.rows[i : i + BLOCK_ROWS][cloud.kept[i : i + BLOCK_ROWS]] for i in begins)
+    return max(max(float(block.max(initial=0.0)), -float(block.min(initial=0.0))) for block in blocks)
 
 
 def as_mesh(value: Any, name: str = "mesh") -> Mesh | None:

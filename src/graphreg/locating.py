@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from graphreg.argument_checks import check_integer
-from graphreg.clouds import Floats, as_cloud
+from graphreg.clouds import Floats, as_rows
 from graphreg.engine.coincident_points import without_coincident
 from graphreg.engine.part_pipeline import LocatedPart, locate_part
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
@@ -150,10 +150,10 @@ def _preprocessed(value: Any, name: str, settings: EngineSettings, seed: int) ->
     if isinstance(value, PreprocessedCloud):
         preprocessed = replace(value, name=name)
     else:
-        cloud = as_cloud(value, name)
+        cloud = as_rows(value, name)
         most = settings.points if name == "part" else None
         used = without_coincident(cloud)
-        preprocessed = preprocess(used.points, name, None, most, seed)
+        preprocessed = preprocess(used.rows, name, None, most, seed)
         preprocessed = replace(preprocessed, dropped=cloud.dropped, coincident=len(cloud) - len(used))
     least = settings.required_points
     if len(preprocessed) < least:

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphreg.argument_checks import check_callable, check_choice, check_integer, closest
 from graphreg.baselines import BASELINES
-from graphreg.clouds import Cloud, Floats, as_cloud, as_floats, sample_rows
+from graphreg.clouds import CloudRows, Floats, as_cloud, as_floats, as_rows, sample_rows
 from graphreg.engine.coincident_points import without_coincident
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import index_for_part
@@ -233,7 +233,7 @@ def run_method(
     clouds = _without_coincident(given[0]), _without_coincident(given[1])
     settings = _settings(method, options, clouds)
     for name, cloud in zip(("source", "target"), clouds, strict=True):
-        if isinstance(cloud, Cloud) and len(cloud) < settings.required_points:
+        if isinstance(cloud, CloudRows) and len(cloud) < settings.required_points:
             raise InputError(
                 f"{name}: has {len(cloud)} finite points, but at least {settings.required_points} are needed"
             )
@@ -270,12 +270,12 @@ def run_method(
     )
 
 
-def preview_sample(cloud: Cloud | PreprocessedCloud) -> Floats:
+def preview_sample(cloud: CloudRows | PreprocessedCloud) -> Floats:
     """Return the points of a cloud that its result keeps for pictures."""
     if isinstance(cloud, PreprocessedCloud):
         rows = sample_rows(len(cloud), PREVIEW_POINTS)
         return transform(inverse(cloud.T_local_cloud), cloud.local_points[rows])
-    return cloud.points[sample_rows(len(cloud), PREVIEW_POINTS)]
+    return cloud.take(sample_rows(len(cloud), PREVIEW_POINTS))
 
 
 def result_fields(outcome: Outcome, verdict: Verdict, settings: MethodSettings) -> dict[str, Any]:
@@ -342,8 +342,8 @@ def prepare(
     >>> graphreg.register(pair.source, target).success
     True
     """
-    sampled, whole = _sampled(as_cloud(cloud), points, weights, seed)
-    prepared = sampled if len(whole) <= points else replace(sampled, whole=whole.points)
+    sampled, whole = _sampled(as_rows(cloud), points, weights, seed)
+    prepared = sampled if len(whole) <= points else replace(sampled, whole=whole.rows)
     if part is not None:
         example = prepare_sample(as_cloud(part, "part"), seed=seed)
         index_for_part(example, prepared.whole_cloud(), thread_count(None))
@@ -354,15 +354,16 @@ def prepare_sample(
     cloud: Any, *, points: int = EngineSettings.points, weights: Any = None, seed: int = 0
 ) -> PreprocessedCloud:
     """Do what `prepare` does for `register`, without keeping the cloud."""
-    return _sampled(as_cloud(cloud), points, weights, seed)[0]
+    return _sampled(as_rows(cloud), points, weights, seed)[0]
 
 
-def _sampled(given: Cloud, points: int, weights: Any, seed: int) -> tuple[PreprocessedCloud, Cloud]:
+def _sampled(given: CloudRows, points: int, weights: Any, seed: int) -> tuple[PreprocessedCloud, CloudRows]:
     """The sampled cloud, and the cloud that it is a sample of: the one given without coincident clusters."""
     settings = EngineSettings(points=points)
     require_seed(seed)
     whole = without_coincident(given)
-    sampled = preprocess(whole.points, "points", _checked_weights(weights, whole, "points"), settings.points, seed)
+    of_points = _checked_weights(weights, whole, "points")
+    sampled = preprocess(_engine_input(whole, of_points), "points", of_points, settings.points, seed)
     return replace(sampled, dropped=given.dropped, coincident=len(given) - len(whole), mesh=whole.mesh), whole
 
 
@@ -371,36 +372,43 @@ def _alternatives(estimate: EngineOutcome) -> tuple[Alternative, ...]:
     return tuple(Alternative(T, float(similarity)) for T, similarity in others)
 
 
-def _accepted(value: Any, name: str, method: str) -> Cloud | PreprocessedCloud:
+def _accepted(value: Any, name: str, method: str) -> CloudRows | PreprocessedCloud:
     """A validated cloud; a preprocessed one stays so for the method that can use it."""
     if isinstance(value, PreprocessedCloud) and isinstance(METHODS[method].settings, EngineSettings):
         return value
-    return as_cloud(value, name)
+    return as_rows(value, name)
 
 
 def _method_input(
-    cloud: Cloud | PreprocessedCloud, number: int, settings: MethodSettings, seed: int
+    cloud: CloudRows | PreprocessedCloud, number: int, settings: MethodSettings, seed: int
 ) -> Floats | PreprocessedCloud:
     """The points of a cloud; for our own method, one that was sampled from a mesh keeps it."""
     if isinstance(cloud, PreprocessedCloud):
         return cloud
-    if cloud.mesh is None or not isinstance(settings, EngineSettings):
+    if not isinstance(settings, EngineSettings):
         return cloud.points
     weights = (settings.weights or (None, None))[number]
+    if cloud.mesh is None:
+        return _engine_input(cloud, weights)
     name = ("source", "target")[number]
     return replace(preprocess(cloud.points, name, weights, settings.points, seed), mesh=cloud.mesh)
 
 
-def _without_coincident(cloud: Cloud | PreprocessedCloud) -> Cloud | PreprocessedCloud:
+def _engine_input(cloud: CloudRows, weights: Floats | None) -> Floats:
+    """What our own method samples, which skips rows that are not finite; but weights are those of the points."""
+    return cloud.rows if weights is None else cloud.points
+
+
+def _without_coincident(cloud: CloudRows | PreprocessedCloud) -> CloudRows | PreprocessedCloud:
     return cloud if isinstance(cloud, PreprocessedCloud) else without_coincident(cloud)
 
 
-def _coincident(given: Cloud | PreprocessedCloud, used: Cloud | PreprocessedCloud) -> int:
+def _coincident(given: CloudRows | PreprocessedCloud, used: CloudRows | PreprocessedCloud) -> int:
     return given.coincident if isinstance(given, PreprocessedCloud) else len(given) - len(used)
 
 
 def _settings(
-    method: str, options: Mapping[str, Any], clouds: tuple[Cloud | PreprocessedCloud, Cloud | PreprocessedCloud]
+    method: str, options: Mapping[str, Any], clouds: tuple[CloudRows | PreprocessedCloud, CloudRows | PreprocessedCloud]
 ) -> MethodSettings:
     """The settings of a method with the caller's options."""
     defaults: MethodSettings = METHODS[method].settings
@@ -421,14 +429,14 @@ def require_seed(seed: Any) -> None:
 
 
 def _weights(
-    weights: Any, clouds: tuple[Cloud | PreprocessedCloud, Cloud | PreprocessedCloud]
+    weights: Any, clouds: tuple[CloudRows | PreprocessedCloud, CloudRows | PreprocessedCloud]
 ) -> tuple[Floats | None, Floats | None]:
     """Weights of the source's points, or of both clouds', for the rows that became points."""
     both = weights if isinstance(weights, (tuple, list)) and len(weights) == 2 else (weights, None)
     return _checked_weights(both[0], clouds[0], "source"), _checked_weights(both[1], clouds[1], "target")
 
 
-def _checked_weights(values: Any, cloud: Cloud | PreprocessedCloud, name: str) -> Floats | None:
+def _checked_weights(values: Any, cloud: CloudRows | PreprocessedCloud, name: str) -> Floats | None:
     if values is None:
         return None
     if isinstance(cloud, PreprocessedCloud):

@@ -120,7 +120,7 @@ def test_threads_do_not_change_a_bit() -> None:
 
 
 def test_open3d_finds_the_same_distances() -> None:
-    open3d = pytest.importorskip("open3d")
+    open3d = pytest.importorskip("open3d", exc_type=ImportError)
     mesh = open3d.geometry.TriangleMesh.create_torus(1.0, 0.4, 60, 40)
     points = np.random.default_rng(0).uniform(-1.5, 1.5, (2000, 3))
     scene = open3d.t.geometry.RaycastingScene()

@@ -47,6 +47,16 @@ def test_the_order_of_the_rows_does_not_matter(points: Floats, size: int, seed: 
     assert np.array_equal(shuffled[sample_points(shuffled, size, seed)], points[sample_points(points, size, seed)])
 
 
+@given(clouds, st.integers(1, 300), seeds, st.sampled_from([np.nan, np.inf, -np.inf]))
+def test_rows_that_are_not_finite_do_not_matter(points: Floats, size: int, seed: int, gap: float) -> None:
+    rng = np.random.default_rng(seed)
+    dirty = np.insert(points, rng.integers(0, len(points) + 1, len(points)), 0.0, axis=0)
+    finite = np.zeros(len(dirty), bool)
+    finite[rng.choice(len(dirty), len(points), replace=False)] = True
+    dirty[finite], dirty[~finite, rng.integers(3)] = points, gap
+    assert np.array_equal(dirty[sample_points(dirty, size, seed)], points[sample_points(points, size, seed)])
+
+
 @given(clouds, st.integers(1, 300), seeds, st.sampled_from([1.0, 0.3, 1e4]))
 def test_the_sample_moves_with_the_cloud(points: Floats, size: int, seed: int, scale: float) -> None:
     moved = transform(random_transform(seed, np.ptp(points)), scale * points)

@@ -22,7 +22,9 @@ from graphreg.method_interface import Outcome
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose, rotation_from_vector, transform
 
-open3d = pytest.importorskip("open3d", reason="open3d is not installed: pip install 'graphreg[peers]'")
+open3d = pytest.importorskip(
+    "open3d", reason="open3d is not installed: pip install 'graphreg[peers]'", exc_type=ImportError
+)
 
 # Coarser than by default, so that all pairs take seconds.
 VOXELS = 100

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import Cloud, Floats, Mask, sample_rows
+from graphreg.clouds import CloudRows, Floats, Mask, sample_rows
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,15 @@ class CoincidenceParameters:
 COINCIDENCE = CoincidenceParameters()
 
 
-def without_coincident(cloud: Cloud) -> Cloud:
+def without_coincident(cloud: CloudRows) -> CloudRows:
     """Return the cloud without coincident clusters, whose rows count as not kept."""
-    coincident = coincident_points(cloud.points)
-    if coincident is None:
+    balls = _clusters(cloud.take(sample_rows(len(cloud), COINCIDENCE.sample)))
+    if not balls:
         return cloud
-    return Cloud(cloud.points[~coincident], cloud.restore(~coincident, fill=False), mesh=cloud.mesh)
+    coincident = _in_clusters(cloud.points, balls)
+    kept = cloud.kept.copy()
+    kept[kept] = ~coincident
+    return CloudRows(cloud.points[~coincident], kept, cloud.mesh)
 
 
 def coincident_points(points: Floats, threads: int = 1) -> Mask | None:
@@ -88,17 +91,23 @@ def coincident_points(points: Floats, threads: int = 1) -> Mask | None:
     -------
     (N,) ndarray of bool or None
     """
-    parameters = COINCIDENCE
-    sample = points[sample_rows(len(points), parameters.sample)]
+    balls = _clusters(points[sample_rows(len(points), COINCIDENCE.sample)])
+    return _in_clusters(points, balls, threads) if balls else None
+
+
+def _clusters(sample: Floats) -> list[tuple[Floats, float]]:
+    """The coincident clusters of a sample as balls, each with centres and a radius."""
     sample = np.ascontiguousarray(sample[_core.unique_points(np.ascontiguousarray(sample))])
     if not _may_have_clusters(sample):
-        return None
+        return []
     balls, rest = _remove_clusters(sample, certain=True)
     others, remaining = _remove_clusters(rest, certain=False)
-    if others and _unevenness(remaining) <= parameters.surface:
+    if others and _unevenness(remaining) <= COINCIDENCE.surface:
         balls, rest = balls + others, remaining
-    if not balls or len(rest) < parameters.least_rest * len(sample):
-        return None
+    return balls if len(rest) >= COINCIDENCE.least_rest * len(sample) else []
+
+
+def _in_clusters(points: Floats, balls: list[tuple[Floats, float]], threads: int = 1) -> Mask:
     coincident = np.zeros(len(points), bool)
     for centres, radius in balls:
         coincident |= _within(points, centres, radius, threads)

@@ -43,6 +43,7 @@ def sample_points(points: Floats, size: int, seed: int = 0) -> NDArray[np.int32]
     Parameters
     ----------
     points : (N, 3) ndarray
+        Rows that are not finite are not sampled.
     size : int
         Points to sample at most.
     seed : int, default 0

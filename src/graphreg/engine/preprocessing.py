@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, Mask
+from graphreg.clouds import Floats, Mask, finite_points
 from graphreg.engine.point_sampling import SAMPLING, sample_points
 from graphreg.engine.voxel_sizes import VoxelSizes, estimate_voxel_sizes
 from graphreg.features.graphs import Graph, neighbour_graph
@@ -158,7 +158,7 @@ def preprocess(
     Parameters
     ----------
     points : (N, 3) ndarray
-        Finite points, none of them in coincident clusters.
+        Points, none of them in coincident clusters; rows that are not finite are left out.
     name : str
         For error messages.
     weights : (N,) ndarray, optional
@@ -171,7 +171,7 @@ def preprocess(
     points = np.ascontiguousarray(points)
     shuffled = max_points is not None
     if max_points is None:
-        near, rows = _core.remove_duplicates_and_outliers(points, SAMPLING.farthest, SAMPLING.medians)
+        near, rows = _core.remove_duplicates_and_outliers(finite_points(points), SAMPLING.farthest, SAMPLING.medians)
     else:
         rows = sample_points(points, max_points, seed)
         near = np.take(points, rows, axis=0)  # four times as fast as points[rows]
