@@ -86,7 +86,8 @@ def _reports(
                 # The newest one: a library may leave others.
                 inputs = sorted(work.glob("input*"), key=lambda path: path.stat().st_mtime)
                 outcome = f"takes more than {PATIENCE:g} s" if not ready else _death(child.wait())
-                trace = f"{outcome}\n{(work / 'log.txt').read_text(errors='replace')[-4000:]}"
+                log = work / "log.txt"
+                trace = f"{outcome}\n{log.read_text(errors='replace')[-4000:] if log.exists() else ''}"
                 child.kill()
                 if not inputs:
                     raise RuntimeError(f"the child did not start: {trace}")

@@ -20,6 +20,7 @@ LEFT_OUT = (
     "methods",
     "read",
     "read_cloud",
+    "read_control_points",
     "read_mesh",
     "read_poses",
     "report",

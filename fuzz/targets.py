@@ -21,6 +21,7 @@ from graphreg.batches.jobs import check_settings, read_jobs
 from graphreg.batches.store import Record, ResultStore
 from graphreg.clouds import as_cloud
 from graphreg.files import formats, read_cloud, write
+from graphreg.files.control_points import read_control_points
 from graphreg.files.g2o import read_graph, write_graph
 from graphreg.files.pose_files import POSE_SUFFIXES, read_poses
 from graphreg.poses import PoseGraph, pose, rotation_from_vector
@@ -111,6 +112,11 @@ def _read_poses(path: Path) -> None:
         assert np.isfinite(read_graph(path).information).all()
 
 
+def _write_control_points(folder: Path) -> None:
+    (folder / "named.csv").write_text("Point;Station;X;Y;Z;Rechtswert;Hochwert;Höhe\nP1;a;1,5;2;3;501,25;202;33\n")
+    (folder / "plain.txt").write_text("# targets\nP1 hall 1 2 3 501 202 33 0.003\nT1 hall 4 5 6\n")
+
+
 def _write_jobs(folder: Path) -> None:
     init = " ".join(map(repr, POSES[1].ravel().tolist()))
     (folder / "jobs.csv").write_text(
@@ -157,6 +163,7 @@ def _write_seed(folder: Path) -> None:
 TARGETS = {
     "readers": Target(_write_clouds, _read_cloud),
     "poses": Target(_write_poses, _read_poses),
+    "control": Target(_write_control_points, read_control_points),
     "jobs": Target(_write_jobs, _read_jobs),
     "journals": Target(_write_journals, _read_journal),
     "calls": Target(_write_seed, call, lambda content, others, generator: generator.randbytes(8)),

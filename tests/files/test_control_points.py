@@ -55,6 +55,8 @@ def test_scan_world_and_sigma_may_be_missing(tmp_path: Path) -> None:
         ("P1,hall,1,2,3,4,5,6,-1\n", "sigma is -1, expected a positive number"),
         ("P1,hall,1,2,nan,4,5,6,1\n", "z is 'nan', expected a number"),
         (",hall,1,2,3\n", "expected a name and x, y, z"),
+        ("P1;hall;1;2;3\rP2;hall;1;2;3\n", "line 1.*new-line character"),
+        (f"P1,{'a' * 200_000},1,2,3\n", "line 1.*field larger than field limit"),
     ],
 )
 def test_what_is_not_understood_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:

@@ -108,7 +108,7 @@ def _read(file: InputFile) -> list[ControlPoint]:
         if text and not text.startswith(("#", "//")):
             first = not columns
             delimiter = _delimiter(text) if first else delimiter
-            words = _split(text, delimiter)
+            words = _split(file, text, delimiter)
             columns = _columns(file, words) if first else columns
             if len(words) > len(columns):
                 file.fail(f"{_where(file, text)}: has {len(words)} columns, expected {', '.join(columns)}")
@@ -135,10 +135,13 @@ def _delimiter(text: str) -> str:
     return "," if with_comma and not decimal else ""
 
 
-def _split(text: str, delimiter: str) -> list[str]:
+def _split(file: InputFile, text: str, delimiter: str) -> list[str]:
     if not delimiter:
         return text.split()
-    return [word.strip() for word in next(csv.reader([text], delimiter=delimiter))]
+    try:
+        return [word.strip() for word in next(csv.reader([text], delimiter=delimiter))]
+    except csv.Error as problem:  # such as a carriage return in the line, or a cell of a megabyte
+        file.fail(f"{_where(file, text)}: {problem}")
 
 
 def _columns(file: InputFile, words: list[str]) -> Sequence[str]:
