@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphreg
-from graphreg.clouds import BLOCK_ROWS, Floats, as_cloud, as_rows, extent, finite_points, sample_rows
+from graphreg.clouds import BLOCK_ROWS, Floats, as_cloud, as_rows, extent, finite_points, sample_rows, with_unit_scale
 from graphreg.registration import prepare_sample
 from tests.support.strategies import clouds, seeds
 
@@ -272,3 +272,11 @@ def test_points_are_read_between_rows_that_are_not_finite(points: Floats, data: 
     assert np.array_equal(found.points, points)
     assert np.array_equal(finite_points(dirty), points)
     assert np.array_equal(np.isfinite(dirty).all(axis=1), found.kept)
+
+
+@given(clouds, st.integers(-490, 490))
+def test_a_unit_scale_changes_no_digit(points: Floats, exponent: int) -> None:
+    scaled = with_unit_scale(points * 2.0**exponent)
+    assert 0.5 <= np.abs(scaled).max() < 1
+    assert np.array_equal(scaled, with_unit_scale(points))
+    assert not with_unit_scale(np.zeros((2, 3))).any()

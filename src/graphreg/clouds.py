@@ -160,6 +160,11 @@ def finite_points(rows: Floats) -> Floats:
     return rows if finite.all() else _chosen(rows, finite)
 
 
+def with_unit_scale(values: Floats) -> Floats:
+    """Values times the power of two, which changes no digit, that makes the largest about 1: their cubes are finite."""
+    return np.ldexp(values, -int(np.frexp(np.abs(values).max(initial=0.0))[1]))
+
+
 def extent(points: Floats) -> float:
     """The longest edge of the axis-aligned bounding box of (N, 3) points."""
     # Column by column: numpy's reductions along the first axis of three columns take twenty times as long.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphreg.clouds import Cloud, Floats, as_floats
+from graphreg.clouds import Cloud, Floats, as_floats, with_unit_scale
 from graphreg.errors import InputError
 from graphreg.meshes.triangle_mesh import Mesh
 
@@ -467,7 +467,7 @@ def principal_frame(points: Floats) -> Floats:
     centre = points.mean(axis=0)
     centred = points - centre
     axes = np.linalg.eigh(centred.T @ centred)[1]
-    axes *= np.where(np.sum((centred @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
+    axes *= np.where(np.sum(with_unit_scale(centred @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
     axes[:, 0] = np.cross(axes[:, 1], axes[:, 2])
     return pose(axes.T, -axes.T @ centre)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphreg.clouds import Floats, Mask
+from graphreg.clouds import Floats, Mask, with_unit_scale
 from graphreg.engine.preprocessing import PreprocessedCloud, strided_sample
 from graphreg.features.graphs import Graph
 
@@ -70,7 +70,7 @@ def find_clutter(graph: Graph) -> Mask:
     """Return which points of a neighbour graph are clutter: none, unless there are many and they fill the volume."""
     points, k = graph.points, graph.k
     none = np.zeros(len(points), bool)
-    offsets = points - points[graph.neighbours[:, -1]]
+    offsets = with_unit_scale(points - points[graph.neighbours[:, -1]])
     volumes = np.einsum("ij,ij->i", offsets, offsets) ** 1.5
     median = float(np.median(volumes))
     if median == 0:
