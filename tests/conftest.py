@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,9 +39,19 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _write_bytecode_elsewhere(config: pytest.Config) -> None:
+    """Where Python is told to write none beside the sources: every process that a test starts would compile them."""
+    if sys.dont_write_bytecode and hasattr(config, "cache"):
+        folder = str(config.cache.mkdir("bytecode"))
+        sys.dont_write_bytecode, sys.pycache_prefix = False, folder
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The fast tier draws fewer examples of each property. Collection creates no garbage worth looking for."""
     gc.disable()
+    _write_bytecode_elsewhere(config)
     settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.batch_jobs import keys_in, without_times, write_table
+from tests.support.batch_jobs import keys_in, without_times
 from tests.support.faulty_register import faulty_register
 
 import graphreg
@@ -87,9 +87,11 @@ def test_tasks_of_the_only_worker_are_done_by_the_next_one_when_it_is_killed(
             killed.append(next(iter(cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    found = graphreg.batch(jobs, tmp_path / "results.jsonl", dask=cluster.scheduler_address, progress=kill)
+    out = tmp_path / "results.jsonl"
+    found = graphreg.batch(jobs, out, dask=cluster.scheduler_address, progress=kill)
     assert killed
     assert [without_times(record) for record in found] == expected
+    assert len(keys_in(out)) == len(set(keys_in(out))) == 6
 
 
 @pytest.mark.slow
@@ -115,45 +117,6 @@ def test_jobs_that_crash_do_not_kill_dask_workers(cluster: Any, jobs: list[dict[
     )
     assert (hanging.reason, hanging.attempts) == (f"took longer than 0.5 s, on {socket.gethostname()}", 2)
     assert {worker.pid for worker in cluster.workers.values()} == before
-
-
-@pytest.mark.slow
-def test_the_batch_survives_the_kill_of_a_dask_worker(
-    cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
-) -> None:
-    killed: list[int] = []
-
-    def kill(now: Any) -> None:
-        if now.done == 2 and not killed:
-            killed.append(next(iter(cluster.workers.values())).pid)
-            os.kill(killed[0], signal.SIGKILL)
-
-    out = tmp_path / "results.jsonl"
-    found = graphreg.batch(jobs, out, dask=cluster.scheduler_address, progress=kill)
-    assert killed
-    assert [without_times(record) for record in found] == expected
-    assert len(keys_in(out)) == len(set(keys_in(out))) == 6
-
-
-@pytest.mark.slow
-def test_a_killed_driver_is_resumed_by_another(
-    cluster: Any, jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path
-) -> None:
-    script = """
-import os, signal, sys, graphreg
-def die(now):
-    if now.done == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-graphreg.batch(sys.argv[1], sys.argv[2], dask=sys.argv[3], progress=die)
-"""
-    table, out = write_table(tmp_path, jobs), tmp_path / "results.jsonl"
-    died = subprocess.run([sys.executable, "-c", script, str(table), str(out), cluster.scheduler_address], timeout=120)
-    assert died.returncode == -signal.SIGKILL
-    assert len(keys_in(out)) == 2
-    found = graphreg.batch(table, out, dask=cluster.scheduler_address)
-    assert found.before == 2
-    assert [without_times(record) for record in found] == expected
-    assert len(keys_in(out)) == 6
 
 
 def test_a_missing_scheduler_is_reported(

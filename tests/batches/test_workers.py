@@ -38,20 +38,20 @@ def test_a_task_runs_in_another_process_and_its_value_is_returned(workers: Worke
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("task", "problem"),
+    ("task", "retries", "problem"),
     [
-        (partial(os._exit, 7), "its worker exited with status 7"),
-        (partial(signal.raise_signal, signal.SIGSEGV), "its worker was killed by SIGSEGV"),
-        (partial(signal.raise_signal, signal.SIGKILL), "its worker was killed by SIGKILL, possibly out of memory"),
-        (partial(os.close, -1), "Bad file descriptor"),
+        (partial(os._exit, 7), 1, "its worker exited with status 7"),
+        (partial(signal.raise_signal, signal.SIGSEGV), 0, "its worker was killed by SIGSEGV"),
+        (partial(signal.raise_signal, signal.SIGKILL), 0, "its worker was killed by SIGKILL, possibly out of memory"),
+        (partial(os.close, -1), 1, "Bad file descriptor"),
     ],
 )
-def test_transient_failures_are_retried(workers: WorkerPool, task: partial[None], problem: str) -> None:
-    outcome = workers.run(task, LONG_TIMEOUT, 1)
+def test_transient_failures_are_retried(workers: WorkerPool, task: partial[None], retries: int, problem: str) -> None:
+    outcome = workers.run(task, LONG_TIMEOUT, retries)
     assert outcome.value is None
     assert outcome.problem is not None
     assert problem in outcome.problem
-    assert outcome.attempts == 2
+    assert outcome.attempts == 1 + retries
     assert workers.run(os.getpid, LONG_TIMEOUT, 0).problem is None
 
 

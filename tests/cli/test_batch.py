@@ -33,8 +33,8 @@ def batch_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[
 
 @lru_cache
 def scans() -> dict[str, Floats]:
-    pair = {str(n): synthetic.scan("hare", angle, points=2000, seed=n).points for n, angle in enumerate((0.0, 5.0))}
-    return pair | {"other": synthetic.scan("casting", points=2000).points}
+    pair = {str(n): synthetic.scan("hare", angle, points=1000, seed=n).points for n, angle in enumerate((0.0, 5.0))}
+    return pair | {"other": synthetic.scan("casting", points=1000).points}
 
 
 @pytest.fixture
@@ -66,7 +66,18 @@ def test_all_registered(folder: Path) -> None:
 @pytest.mark.slow
 def test_jobs_that_are_not_registered_or_fail_are_in_the_files(folder: Path) -> None:
     done = batch_command(
-        "tables/mixed.csv", "-o", "r.jsonl", "--csv", "s.csv", "--report", "s.html", "--cache", "kept", cwd=folder
+        "tables/mixed.csv",
+        "-o",
+        "r.jsonl",
+        "--csv",
+        "s.csv",
+        "--report",
+        "s.html",
+        "--cache",
+        "kept",
+        "--workers",
+        1,
+        cwd=folder,
     )
     assert done.returncode == 1, done.stderr
     assert "registered: 1 of 3 pairs" in done.stdout
@@ -93,13 +104,13 @@ def test_jobs_that_are_not_registered_or_fail_are_in_the_files(folder: Path) -> 
 
 @pytest.mark.slow
 def test_the_transformation_of_a_table_is_an_initial_pose_of_another(folder: Path) -> None:
-    batch_command("tables/good.csv", "--csv", "s.csv", cwd=folder)
+    batch_command("tables/good.csv", "--csv", "s.csv", "--workers", 1, cwd=folder)
     with (folder / "s.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     (folder / "next.csv").write_text(
         "source,target,init\n" + "".join(f"{r['source']},{r['target']},{r['transformation']}\n" for r in rows)
     )
-    done = batch_command("next.csv", "--json", cwd=folder)
+    done = batch_command("next.csv", "--json", "--workers", 1, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["registered"] == 2
 
@@ -145,10 +156,12 @@ def test_hostile_tables_and_results_are_one_line(tmp_path: Path, name: str, cont
 
 @pytest.mark.slow
 def test_after_ctrl_c_the_same_command_resumes(tmp_path: Path) -> None:
-    jobs: list[dict[str, Any]] = pairs_of(tmp_path, write_scans(tmp_path, 4))
+    jobs: list[dict[str, Any]] = pairs_of(tmp_path, write_scans(tmp_path, 3))
     table, out = tmp_path / "jobs.csv", tmp_path / "jobs.results.jsonl"
     table.write_text("source,target\n" + "".join(f"{job['source']},{job['target']}\n" for job in jobs))
-    with subprocess.Popen(program(table), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+    with subprocess.Popen(
+        program(table, "--workers", 1), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as command:
         while command.poll() is None and not (out.exists() and keys_in(out)):
             time.sleep(0.01)
         command.send_signal(signal.SIGINT)
@@ -158,4 +171,4 @@ def test_after_ctrl_c_the_same_command_resumes(tmp_path: Path) -> None:
     assert "Traceback" not in errors
     done = len(keys_in(out))
     assert 1 <= done < len(jobs)
-    assert graphreg.batch(table, out).before == done
+    assert graphreg.batch(table, out, workers=1).before == done

@@ -42,7 +42,7 @@ def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str, seed: int) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seed"), [("stairs", 0), ("stairs", 4), ("box 4 %", 0), ("box grid", 1)])
+@pytest.mark.parametrize(("name", "seed"), [("stairs", 4), ("box 4 %", 0), ("box grid", 1)])
 def test_a_scene_that_repeats_itself_is_no_success_although_all_of_it_overlaps(name: str, seed: int) -> None:
     found, _ = registered(name, seed)
     assert not found.success
@@ -53,19 +53,18 @@ def test_a_scene_that_repeats_itself_is_no_success_although_all_of_it_overlaps(n
 @pytest.mark.parametrize("name", ["plate with a boss", "cylinder with a mark", "identical objects"])
 def test_a_small_feature_decides_in_most_samples_and_never_wrongly(name: str) -> None:
     decided = []
-    for seed in range(5):
+    for seed in range(3):
         found, pair = registered(name, seed)
         error = rmsd(found.transformation, pair.T_target_source, pair.source)
         decided.append(found.success)
         assert not found.success or error < 0.02 * diagonal(pair.target)
-    assert sum(decided) >= 3
+    assert sum(decided) >= 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["uniform noise", "gaussian noise"])
 def test_noise_is_no_success(name: str) -> None:
-    for seed in range(2):
-        assert not registered(name, seed)[0].success
+    assert not registered(name)[0].success
 
 
 def test_alternatives_survive_json() -> None:

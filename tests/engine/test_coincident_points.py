@@ -75,7 +75,7 @@ def test_left_out_points_are_counted_with_their_weights() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(shares, widths, seeds, st.booleans())
 def test_clusters_do_not_change_the_pose(share: float, width: float, seed: int, at_surface: bool) -> None:
     pair = small_pair("casting")
@@ -88,7 +88,7 @@ def test_clusters_do_not_change_the_pose(share: float, width: float, seed: int, 
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.floats(0, 1), st.floats(-12, 0.5), seeds, st.booleans())
 def test_no_cluster_ends_in_another_error_than_an_input_error(
     share: float, exponent: float, seed: int, at_surface: bool

@@ -34,12 +34,11 @@ def rmsd_in_voxels(found: graphreg.Result, truth: Floats, source: Floats) -> flo
 def test_exact_copies_are_registered(name: str) -> None:
     body = small_scan(name)
     size = np.ptp(body, axis=0).max()
-    for seed in range(2):
-        T = random_transform(seed, size)
-        source = transform(inverse(T), body)
-        found = graphreg.register(source, body)
-        assert rmsd(found.transformation, T, source) < 1e-6 * size
-        assert found.success
+    T = random_transform(1, size)
+    source = transform(inverse(T), body)
+    found = graphreg.register(source, body)
+    assert rmsd(found.transformation, T, source) < 1e-6 * size
+    assert found.success
 
 
 @pytest.mark.slow
@@ -47,7 +46,7 @@ def test_exact_copies_are_registered(name: str) -> None:
 def test_two_scans_are_registered_from_any_pose(name: str) -> None:
     """Noise of the scanner is well below a voxel, and thousands of surfels average it: a tenth of a voxel is left."""
     pair = small_pair(name)
-    for seed in range(3):
+    for seed in range(2):
         T = random_transform(seed, np.ptp(pair.target))
         source = transform(inverse(T), pair.source)
         found = graphreg.register(source, pair.target)
@@ -58,13 +57,12 @@ def test_two_scans_are_registered_from_any_pose(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
-@pytest.mark.parametrize("ratio", [0.5, 1.5])
 @pytest.mark.parametrize("kind", ["gaussian", "uniform"])
-def test_outliers_do_not_prevent_registration(name: str, ratio: float, kind: str) -> None:
+def test_outliers_do_not_prevent_registration(name: str, kind: str) -> None:
     pair = small_pair(name)
     T = random_transform(4, 1.0)
     source, target = (
-        synthetic.add_outliers(points, ratio, kind, seed)[0] for seed, points in enumerate((pair.source, pair.target))
+        synthetic.add_outliers(points, 1.5, kind, seed)[0] for seed, points in enumerate((pair.source, pair.target))
     )
     source = transform(inverse(T), source)
     found = graphreg.register(source, target)
@@ -73,13 +71,13 @@ def test_outliers_do_not_prevent_registration(name: str, ratio: float, kind: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dragon", "casting", "room", "street"])
+@pytest.mark.parametrize("name", ["dragon", "street"])
 def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
-    """Registered or not: by as much as coordinates are rounded."""
+    """By as much as coordinates are rounded, registered or not; tests/properties has other scans."""
     pair = small_pair(name)
     size = np.ptp(pair.target, axis=0).max()
     here = small_result(name)
-    for seed, distance in ((1, 0.0), (2, size), (3, 1e6)):
+    for seed, distance in ((2, size), (3, 1e6)):
         along = random_transform(seed, distance)
         there = graphreg.register(transform(along, pair.source), transform(along, pair.target))
         # At 10^6 by 10^-10, which for bodies of 0.1 is 10^-9 of the size, and moves some points to the next voxel.
@@ -89,11 +87,9 @@ def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hare", SCENES[0]])
-def test_the_unit_does_not_matter(name: str) -> None:
-    pair = small_pair(name)
-    here = small_result(name)
-    for unit in (1000.0, 1e-3, 1024.0):
+def test_the_unit_does_not_matter() -> None:
+    pair, here = small_pair("hare"), small_result("hare")
+    for unit in (1e-3, 1024.0):
         there = graphreg.register(pair.source * unit, pair.target * unit)
         back = there.transformation.copy()
         back[:3, 3] /= unit
@@ -102,14 +98,6 @@ def test_the_unit_does_not_matter(name: str) -> None:
         assert np.abs(back - here.transformation).max() <= allowed * max(np.abs(here.transformation).max(), 1)
         assert there.inlier_rmse == pytest.approx(here.inlier_rmse * unit)
         assert there.confidence == pytest.approx(here.confidence)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", HARE_FIRST)
-def test_swapped_clouds_give_the_inverse(name: str) -> None:
-    pair = small_pair(name)
-    there, back = small_result(name), graphreg.register(pair.target, pair.source)
-    assert rmsd_in_voxels(there, inverse(back.transformation), pair.source) < 0.1
 
 
 @pytest.mark.slow
@@ -192,16 +180,15 @@ def test_an_initial_pose_is_refined(name: str) -> None:
     """The scans show different parts, so that their local frames differ; what counts is the initial pose."""
     pair = small_pair(name)
     centre = pair.target.mean(axis=0)
-    for seed in range(2):
-        direction = np.random.default_rng(seed).normal(size=3)
-        off = about(centre, np.radians(4) * direction / np.linalg.norm(direction))
-        T = random_transform(seed, 1.0)
-        source, truth = transform(inverse(T), pair.source), pair.T_target_source @ T
-        found = graphreg.register(source, pair.target, init=off @ truth)
-        assert rmsd_in_voxels(found, truth, source) < 0.1
-        assert found.success
-        assert found.overlap > 0.7
-        assert found.hypotheses == 1
+    direction = np.random.default_rng(0).normal(size=3)
+    off = about(centre, np.radians(4) * direction / np.linalg.norm(direction))
+    T = random_transform(0, 1.0)
+    source, truth = transform(inverse(T), pair.source), pair.T_target_source @ T
+    found = graphreg.register(source, pair.target, init=off @ truth)
+    assert rmsd_in_voxels(found, truth, source) < 0.1
+    assert found.success
+    assert found.overlap > 0.7
+    assert found.hypotheses == 1
 
 
 @pytest.mark.parametrize("vector", [[1.6, 0.0, 0.0], [0.0, 1.6, 0.0]])
@@ -229,13 +216,12 @@ def test_an_initial_pose_is_kept_in_degenerate_directions() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
+@pytest.mark.parametrize(("given", "offset"), [(False, 0.0), (True, 1e6)], ids=["search", "init far away"])
 def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
     pair = small_pair("casting")
     place = np.array([offset, -offset, offset / 2])
     target = pair.target + place
-    for angle in (0.0, 2.5, -1.0):
+    for angle in (2.5, -1.0):
         T = about(target.mean(axis=0), [0, 0, angle])
         source = transform(inverse(T), transform(pair.T_target_source, pair.source) + place)
         init = about(target.mean(axis=0), [0, 0, 0.05]) @ T if given else None
@@ -248,8 +234,7 @@ def test_levelled_scans_rotate_about_z_only(offset: float, given: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("given", [False, True], ids=["search", "init"])
+@pytest.mark.parametrize(("given", "offset"), [(False, 0.0), (True, 1e6)], ids=["search", "init far away"])
 @pytest.mark.parametrize(
     ("dof", "rotation", "translation"),
     [
@@ -282,9 +267,7 @@ def test_constrained_translations_stay_zero(
         np.testing.assert_allclose(after[:3, :3] @ rotations[0], rotations[0], atol=1e-14 if given else 0)
     elif not rotations:
         np.testing.assert_allclose(after[:3, :3], np.eye(3), atol=1e-14 if given else 0)
-    # From far away a search cannot determine the rotation where the lever is long and the end may slide.
-    if offset < 1 or given or ("rz" in dof and "x" in dof) or not any(rotation) or dof == ("rz",):
-        assert rmsd_in_voxels(found, T, source) < 0.1
+    assert rmsd_in_voxels(found, T, source) < 0.1
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_kitti_is_exact_in_single_precision(folder: Path, values: NDArray[np.flo
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data(), POINTS)
 def test_npz_keeps_attributes_exactly(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
     extra = data.draw(attributes(len(points), DTYPES))
@@ -90,7 +90,7 @@ def test_npz_keeps_attributes_exactly(folder: Path, data: st.DataObject, points:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data(), POINTS)
 def test_pcd_keeps_attributes(folder: Path, data: st.DataObject, points: NDArray[np.float64]) -> None:
     extra = data.draw(attributes(len(points), DTYPES))

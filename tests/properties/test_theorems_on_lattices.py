@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.lattices import Floats, regular_samples
 from tests.support.strategies import random_transform, seeds
@@ -19,6 +19,8 @@ SAMPLES = regular_samples()
 
 each_sample = pytest.mark.parametrize("points", SAMPLES.values(), ids=SAMPLES.keys())
 neighbours = st.sampled_from([3, 4, 6, 8, 10, 10, 10, 14])
+# Of each of 16 samples.
+some = settings(max_examples=15)
 transforms = st.builds(random_transform, seeds, st.sampled_from([0.0, 10.0, 1000.0]))
 
 
@@ -27,6 +29,7 @@ def moved(transformation: Floats, points: Floats) -> Floats:
 
 
 @each_sample
+@some
 @given(k=neighbours, transformation=transforms)
 def test_theorem_1(points: Floats, k: int, transformation: Floats) -> None:
     before, after = graphreg.intensity(points, k), graphreg.intensity(moved(transformation, points), k)
@@ -34,6 +37,7 @@ def test_theorem_1(points: Floats, k: int, transformation: Floats) -> None:
 
 
 @each_sample
+@some
 @given(k=neighbours, transformation=transforms)
 def test_theorem_2(points: Floats, k: int, transformation: Floats) -> None:
     before, after = graphreg.invariants(points, k), graphreg.invariants(moved(transformation, points), k)
@@ -41,6 +45,7 @@ def test_theorem_2(points: Floats, k: int, transformation: Floats) -> None:
 
 
 @each_sample
+@some
 @given(k=neighbours, transformation=transforms)
 def test_planes_rotate_with_the_cloud(points: Floats, k: int, transformation: Floats) -> None:
     before, _ = fit_planes(graphreg.neighbour_graph(points, k))
@@ -51,6 +56,7 @@ def test_planes_rotate_with_the_cloud(points: Floats, k: int, transformation: Fl
 
 
 @each_sample
+@some
 @given(k=neighbours, transformation=transforms)
 def test_outlier_removal_and_resampling_select_the_same_points(points: Floats, k: int, transformation: Floats) -> None:
     after = moved(transformation, points)
