@@ -104,7 +104,7 @@ def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
 
 # The command, with the archives of a data set at another address, and small.
 PROGRAM = """
-import sys
+import hashlib, sys
 from dataclasses import replace
 from urllib.request import urlopen
 from graphreg.cli import main
@@ -115,7 +115,9 @@ archives = []
 for one in DATASETS[name].archives:
     url = f"{server}/{one.name}"
     with urlopen(url) as answer:
-        archives.append(replace(one, url=url, size=int(answer.headers["Content-Length"]), checksum=None))
+        content = answer.read()
+    sha256 = hashlib.sha256(content).hexdigest()
+    archives.append(replace(one, url=url, size=len(content), checksum=f"sha256:{sha256}"))
 DATASETS[name] = replace(DATASETS[name], archives=tuple(archives))
 main()
 """

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +159,7 @@ def test_the_python_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest
 @pytest.mark.slow
 @pytest.mark.parametrize("library", sorted({block.needs for block in PYTHON if block.needs}))
 def test_the_python_of_another_library_runs(library: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if find_spec(library) is None:
-        pytest.skip(f"{library} is not installed")
+    pytest.importorskip(library, exc_type=ImportError)
     monkeypatch.chdir(folder)
     run([block for block in PYTHON if block.needs == library])
 
