@@ -49,8 +49,8 @@ def test_results_with_and_without_an_energy_have_a_report(tmp_path: Path, method
     assert f"{found.confidence:.2f}" in text
     for stage in found.timings:
         assert stage in page.texts["th"]
-    for name in found.settings:
-        assert name in page.texts["th"]
+    headings = "".join(page.texts["th"])  # long names may break after each _
+    assert all(name in headings for name in found.settings)
     assert np.array_equal(np.array(" ".join(page.texts["pre"]).split(), float).reshape(4, 4), found.transformation)
     titles = ["Residuals"]
     if len(found.history) > 2:
