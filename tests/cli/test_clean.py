@@ -1,4 +1,4 @@
-"""graphreg clean: the points that the X84 rule keeps, with their attributes."""
+"""graphreg clean: the points that are no outliers, with their attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_inliers_are_written_with_their_attributes(
     graphreg.write("in.ply", as_cloud(points, attributes={"shade": shade}))
     done = run("clean", "in.ply", "out.pcd", "--json")
     assert done.status == 0, done.err
-    kept = graphreg.inliers(points)
+    kept = graphreg.inliers(points, rule="volume")
     output = json.loads(done.out)
     assert (output["points"], output["kept"], output["outliers"]) == (len(points), kept.sum(), (~kept).sum())
     cloud = graphreg.read_cloud("out.pcd")
@@ -39,7 +39,7 @@ def test_the_inliers_are_written_with_their_attributes(
 def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.ndarray]) -> None:
     dirty = np.vstack([corrupted[0], [[np.nan, 0, 0]]])
     np.save("in.npy", dirty)
-    done = run("clean", "in.npy", "out.xyz", "--alpha", 8, "-k", 12)
+    done = run("clean", "in.npy", "out.xyz", "--rule", "x84", "--alpha", 8, "-k", 12)
     assert done.status == 0, done.err
     assert f"of {len(dirty):,} points" in done.out
     assert " and 1 non-finite rows" in done.out
@@ -56,7 +56,8 @@ def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.nd
         (("good.xyz", "out.doc"), ".doc"),
         ((".", "out.ply"), "graphreg: .: is a folder, not a file\n"),
         (("good.xyz", "nowhere/out.ply"), "nowhere"),
-        (("good.xyz", "out.ply", "--alpha", "-1"), "alpha"),
+        (("good.xyz", "out.ply", "--rule", "x84", "--alpha", "-1"), "alpha"),
+        (("good.xyz", "out.ply", "--alpha", "8"), "--alpha: belongs to --rule x84"),
         (("good.xyz", "out.ply", "-k", "1"), "k: expected a whole number from 2 on"),
         (("good.xyz", "out.ply", "--threads", "0"), "threads"),
         (("good.xyz",), "OUT"),
@@ -81,5 +82,5 @@ def test_the_input_is_overwritten_when_asked_and_many_outliers_are_worth_a_warni
     assert done.status == 0, done.err
     assert len(graphreg.read("scan.xyz")) < 0.9 * len(points)
     assert "% of the points were removed" in done.err
-    again = run("clean", "scan.xyz", "out.xyz", "--alpha", "1000")
+    again = run("clean", "scan.xyz", "out.xyz", "--rule", "x84", "--alpha", "1000")
     assert again.err == ""

@@ -23,6 +23,7 @@ PAPER = {
     "resampling": "what resampling keeps, and the invariants of two scans (Fig. resample, Fig. featVis)",
 }
 OURS = {
+    "clean": "what outlier removal loses of scans without outliers, and which outliers it finds, beside other filters",
     "parts": "what masses and charges contribute to the published method, over pairs and seeds",
     "engine": "recall, accuracy and time of our method from any initial pose, beside other libraries",
     "recall": "registration recall by the protocols of 3DMatch, 3DLoMatch, KITTI and ETH, beside other libraries and "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,10 +16,17 @@ MANY_OUTLIERS = 0.1
 def clean(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The scan to read.")],
     result: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; its suffix selects the format.")],
+    rule: Annotated[
+        Literal["volume", "x84"],
+        typer.Option(help="volume: spares clean scans; x84: the paper's, which also removes edges and sparse parts."),
+    ] = "volume",
     alpha: Annotated[
-        float,
-        typer.Option(help="Keep points whose response intensity is at most ALPHA times its median absolute deviation."),
-    ] = 5.2,
+        float | None,
+        typer.Option(
+            help="Of x84: keep points whose response intensity is at most ALPHA times its median absolute deviation; "
+            "by default 5.2."
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Allow OUT to be IN, which is then lost.")] = False,
     k: Annotated[int, typer.Option("-k", "--neighbours", help="Neighbours of each point in the graph.")] = 10,
     threads: Threads = None,
@@ -27,18 +34,19 @@ def clean(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Remove outliers from a scan by the X84 rule.
+    """Remove outliers from a scan; a scan without outliers stays as it is but for a few points.
 
-    The rule is applied to the response intensity of the neighbourhood graph. It also removes the sharpest edges and
-    regions that are far sparser than the rest; a larger ALPHA keeps more of these, and a warning says where more than a
-    tenth of the points was removed. Colours and other attributes are kept if the format of OUT supports them.
+    An outlier is a point whose neighbours fill a much larger volume than on the surfaces of the scan. Edges, thin parts
+    and distant, sparse returns are kept. A warning says where more than a tenth of the points was removed. Colours and
+    other attributes are kept if the format of OUT supports them.
 
     Exit status: 0 written, 2 bad input.
 
     \b
     Examples:
       graphreg clean scan.ply clean.ply
-      graphreg clean scan.las clean.laz --alpha 8
+      graphreg clean scan.las clean.laz
+      graphreg clean scan.ply clean.ply --rule x84 --alpha 8
     """
     from graphreg.cli.console import note, output
     from graphreg.cli.outputs import check_outputs, write_cloud
@@ -50,10 +58,12 @@ def clean(
     check_outputs(cloud=result)
     if not overwrite and result.resolve() == source.resolve():
         raise InputError(f"{result}: is the scan to be cleaned; choose another file, or pass --overwrite")
+    if alpha is not None and rule != "x84":
+        raise InputError(f"--alpha: belongs to --rule x84, got --rule {rule}")
     with byte_progress(f"reading {source.name}") as show:
         cloud = read_cloud(source, progress=show)
     with spinner("detecting outliers"):
-        kept = inliers(cloud.points, alpha, k, threads)
+        kept = inliers(cloud.points, 5.2 if alpha is None else alpha, k, threads, rule=rule)
     if not kept.any():
         raise InputError(f"{source}: all {len(cloud)} points are outliers; nothing was written")
     write_cloud(result, cloud.select(kept))
@@ -65,11 +75,11 @@ def clean(
     }
     share = counts["outliers"] / counts["points"]
     if share > MANY_OUTLIERS:
-        note(f"{100 * share:.0f} % of the points were removed: look at what is left, or keep more by a larger --alpha")
+        note(f"{100 * share:.0f} % of the points were removed: look at what is left")
     if as_json:
         import json
 
-        typer.echo(json.dumps({"source": str(source), "result": str(result), "alpha": alpha, "k": k, **counts}))
+        typer.echo(json.dumps({"source": str(source), "result": str(result), "rule": rule, "k": k, **counts}))
     else:
         dropped = f" and {cloud.dropped:,} non-finite rows" if cloud.dropped else ""
         output(

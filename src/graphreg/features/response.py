@@ -19,6 +19,7 @@ from graphreg.argument_checks import check_choice, check_integer, check_positive
 from graphreg.clouds import Floats, Mask, as_cloud
 from graphreg.errors import InputError
 from graphreg.features.graphs import Graph, neighbour_graph
+from graphreg.features.volume_outliers import volume_inliers
 
 EQUAL_RESPONSES = 1e-9
 """Share by which the square roots of equal responses may differ (chosen: far above rounding)."""
@@ -54,22 +55,33 @@ def intensity(points: Any, k: int = 10, threads: int | None = None) -> Floats:
     return cloud.restore(response_intensity(neighbour_graph(cloud, k, threads)), np.nan)
 
 
-def inliers(points: Any, alpha: float = 5.2, k: int = 10, threads: int | None = None) -> Mask:
-    """Detect outliers by the X84 rule and return the mask of all other points (Sec. III-C).
+def inliers(
+    points: Any,
+    alpha: float = 5.2,
+    k: int = 10,
+    threads: int | None = None,
+    *,
+    rule: Literal["x84", "volume"] = "x84",
+) -> Mask:
+    """Detect outliers and return the mask of all other points: by the paper's rule, or by one that spares clean scans.
 
-    A point is an inlier where I(x) <= alpha * MAD(I), with the median absolute deviation MAD. The rule also removes the
-    sharpest edges, the boundary of a scan, and parts that are far sparser than most of it (distant lidar returns): like
-    outliers, they are far from the mean of their neighbours.
+    "x84", the paper's rule (Sec. III-C): a point is an inlier where I(x) <= alpha * MAD(I), with the median absolute
+    deviation MAD. It also removes the sharpest edges, the boundary of a scan, and parts that are far sparser than most
+    of it (distant lidar returns): like outliers, they are far from the mean of their neighbours.
+
+    "volume": a point is an outlier where its neighbours fill a much larger volume than on the surfaces of the cloud.
+    Edges, borders and sparse parts are kept. `graphreg clean` and reports use it.
 
     Parameters
     ----------
     points : (N, 3) array_like
     alpha : float, default 5.2
-        Threshold in units of MAD; 5.2 is the paper's choice where nothing is known about the outliers.
+        Threshold of "x84" in units of MAD; 5.2 is the paper's choice where nothing is known about the outliers.
     k : int, default 10
         Number of neighbours in the graph.
     threads : int, optional
         Number of threads, by default all. The result does not depend on it.
+    rule : {"x84", "volume"}, default "x84"
 
     Returns
     -------
@@ -84,9 +96,16 @@ def inliers(points: Any, alpha: float = 5.2, k: int = 10, threads: int | None = 
     >>> cloud = np.vstack([sphere, [[5.0, 0.0, 0.0]]])
     >>> bool(graphreg.inliers(cloud)[-1])
     False
+    >>> kept = graphreg.inliers(cloud, rule="volume")
+    >>> bool(kept[-1]), bool(kept[:-1].mean() > 0.99)
+    (False, True)
     """
+    check_choice("rule", rule, ("x84", "volume"))
+    check_positive("alpha", alpha, infinite=True)
     cloud = as_cloud(points, "points")
     graph = neighbour_graph(cloud, k, threads)
+    if rule == "volume":
+        return cloud.restore(volume_inliers(graph), False)
     return cloud.restore(x84_inliers(response_intensity(graph), alpha, rounding_error(graph.points)), False)
 
 

@@ -124,7 +124,7 @@ def _eased(share: Floats) -> Floats:
 
 
 def _points(cloud: DisplayCloud) -> Floats:
-    points = cloud.points[: cloud.near_surface_count]
+    points = cloud.points[: cloud.inlier_count]
     return points[sample_rows(len(points), MAX_POINTS)]
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.clouds import Floats, Mask, as_cloud, sample_rows
-from graphreg.engine.cleaning import robust_x84_limit
+from graphreg.clouds import Floats, as_cloud, sample_rows
 from graphreg.engine.settings import EngineSettings
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import fit_planes, graph_invariants
-from graphreg.features.response import response_intensity, rounding_error
+from graphreg.features.response import response_intensity
+from graphreg.features.volume_outliers import volume_inliers
 from graphreg.poses import nearest_rotation, pose, principal_frame, rotation_from_vector, transform
 from graphreg.result import Result
 from graphreg.threads import thread_count
@@ -22,9 +22,6 @@ from graphreg.threads import thread_count
 MAX_POINTS = 120_000
 # The neighbourhood graph needs three points.
 MIN_POINTS = 3
-# X84 threshold of "near a surface", in median absolute deviations. The usual threshold also rejects the borders of a
-# scan, which would be missed in a picture.
-LOOSE_ALPHA = 80.0
 # Share of the inliers within the radius of a cloud.
 RADIUS_QUANTILE = 0.98
 # Points farther from the centre than this many radii are not displayed: one isolated point would shrink the rest to a
@@ -45,11 +42,9 @@ class DisplayCloud:
     Attributes
     ----------
     points : (N, 3) ndarray
-        Inliers of the X84 rule first, then outliers near a surface, then the other outliers.
+        Inliers of the rule "volume" of `graphreg.inliers` first, then outliers.
     inlier_count : int
-        Number of inliers by the X84 rule.
-    near_surface_count : int
-        Number of inliers by the X84 rule with the threshold `LOOSE_ALPHA`.
+        Number of inliers.
     total : int
         Number of finite points of the cloud.
     too_far_count : int
@@ -70,7 +65,6 @@ class DisplayCloud:
 
     points: Floats
     inlier_count: int
-    near_surface_count: int
     total: int
     too_far_count: int
     intensity: Floats
@@ -104,7 +98,9 @@ def describe_cloud(cloud: Any, name: str, threads: int = 1) -> DisplayCloud:
     k = min(EngineSettings().k, len(points) - 1)
     graph = neighbour_graph(points, k, threads)
     intensity = response_intensity(graph)
-    inlier, near_surface = _x84_masks(points, intensity)
+    inlier = volume_inliers(graph)
+    if not inlier.any():
+        inlier[:] = True
     centre = points[inlier].mean(axis=0)
     centre_distance = np.linalg.norm(points - centre, axis=1)
     radius = float(np.quantile(centre_distance[inlier], RADIUS_QUANTILE)) or 1.0
@@ -112,11 +108,10 @@ def describe_cloud(cloud: Any, name: str, threads: int = 1) -> DisplayCloud:
     neighbour_sum = points[graph.neighbours].sum(axis=1) + points
     neighbour_radius = np.linalg.norm(points - points[graph.neighbours[:, -1]], axis=1)
     inside = np.flatnonzero(centre_distance <= MAX_DISTANCE * radius)
-    shown = inside[np.argsort(-inlier[inside].astype(int) - near_surface[inside], kind="stable")]
+    shown = inside[np.argsort(~inlier[inside], kind="stable")]
     return DisplayCloud(
         points=points[shown],
         inlier_count=int(np.count_nonzero(inlier[shown])),
-        near_surface_count=int(np.count_nonzero(near_surface[shown])),
         total=len(finite),
         too_far_count=len(points) - len(shown),
         intensity=intensity[shown],
@@ -163,7 +158,7 @@ def surface_distances(source: DisplayCloud, target: DisplayCloud, transformation
     (N,) ndarray
         In the unit of the data.
     """
-    surface = target.points[: target.near_surface_count] - target.centre
+    surface = target.points[: target.inlier_count] - target.centre
     moved = transform(transformation, source.points) - target.centre
     nearest = _core.Tree(surface, threads).nearest(moved, 1, threads)[0][:, 0]
     normal = target.normal[nearest]
@@ -251,14 +246,3 @@ def displayed_pose(transformation: Floats, source: DisplayCloud, target: Display
     if shortened:
         translation = translation * (MAX_DISTANCE / length)
     return DisplayedPose(transformation[:3, :3], translation, shortened)
-
-
-def _x84_masks(points: Floats, intensity: Floats) -> tuple[Mask, Mask]:
-    """Inliers by the X84 rule, and by the same rule with `LOOSE_ALPHA`; all points where there are none."""
-    rounding = rounding_error(points)
-    inlier, near_surface = (
-        intensity <= robust_x84_limit(intensity, alpha, rounding) for alpha in (EngineSettings().alpha, LOOSE_ALPHA)
-    )
-    if not inlier.any():
-        inlier = near_surface = np.ones(len(points), bool)
-    return inlier, near_surface

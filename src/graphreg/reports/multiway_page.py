@@ -183,7 +183,7 @@ class _Scene:
         }
         first = next(iter(described))
         # One of its points stands for a scan that has too few to be displayed.
-        point = replace(described[first], points=described[first].points[:1], near_surface_count=1, radius=0.0)
+        point = replace(described[first], points=described[first].points[:1], inlier_count=1, radius=0.0)
         clouds = [described.get(scan, point) for scan in range(len(result.clouds))]
         main = list(result.groups[0]) if result.groups else [first]
         initial = np.array([cloud.centre for cloud in clouds])
@@ -212,7 +212,7 @@ class _Scene:
     def points(self, scan: int) -> Floats:
         """(N, 3) points near surfaces, relative to the centre of the scan."""
         cloud = self.clouds[scan]
-        return (cloud.points[: cloud.near_surface_count] - cloud.centre) / self.unit
+        return (cloud.points[: cloud.inlier_count] - cloud.centre) / self.unit
 
     def payload(self) -> dict[str, Any]:
         """The data of the viewer, ready for JSON."""

@@ -60,9 +60,11 @@ def registration_payload(
     entries = []
     for index, cloud in enumerate(clouds):
         scales = {name: encoded(levels(values[index], *ranges[name])) for name, values in signals.items()}
-        counts = {"inliers": cloud.inlier_count, "near_surface": cloud.near_surface_count}
         positions = (cloud.points - cloud.centre) / unit
-        entries.append(cloud_entry(positions, cloud.radius / unit, cloud.spacing / unit) | counts | {"levels": scales})
+        entries.append(
+            cloud_entry(positions, cloud.radius / unit, cloud.spacing / unit)
+            | {"inliers": cloud.inlier_count, "levels": scales}
+        )
     return {
         "clouds": entries,
         "frames": frames(transformation, iterations, clouds),

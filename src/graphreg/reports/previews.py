@@ -122,6 +122,6 @@ def as_result(value: Any) -> Result:
 
 def _picture_points(cloud: DisplayCloud) -> Floats:
     """Points near surfaces, relative to the centre."""
-    points = cloud.points[: cloud.near_surface_count] - cloud.centre
+    points = cloud.points[: cloud.inlier_count] - cloud.centre
     close = np.linalg.norm(points, axis=1) <= MAX_PICTURE_DISTANCE * cloud.radius
     return subsample(points[close], MAX_PICTURE_POINTS)

@@ -278,7 +278,7 @@ def _scan_rows(result: Result, clouds: tuple[DisplayCloud, DisplayCloud], names:
         ("not finite, dropped", *(f"{count:,}" for count in result.dropped)),
         ("in coincident clusters, left out", *(f"{count:,}" for count in result.coincident)),
         ("points displayed", *(f"{len(cloud.points):,}" for cloud in clouds)),
-        ("outliers (X84) among them", *(percent(1 - cloud.inlier_count / len(cloud.points), 1) for cloud in clouds)),
+        ("outliers among them", *(percent(1 - cloud.inlier_count / len(cloud.points), 1) for cloud in clouds)),
         ("too far away to display", *(f"{cloud.too_far_count:,}" for cloud in clouds)),
         ("point spacing", *(f"{cloud.spacing:.3g}" for cloud in clouds)),
     ]

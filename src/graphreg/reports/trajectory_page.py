@@ -233,10 +233,9 @@ def _payload(map_cloud: DisplayCloud, trajectory: Trajectory, truth: Floats | No
         cloud_entry((points - map_cloud.centre) / map_cloud.radius, 1.0, spacing)
         for points, spacing in ((dots, 1 / DOTS_PER_RADIUS), (map_cloud.points, map_cloud.spacing / map_cloud.radius))
     )
-    track |= {"inliers": len(dots), "near_surface": len(dots), "levels": encoded(kinds)}
+    track |= {"inliers": len(dots), "levels": encoded(kinds)}
     surface |= {
         "inliers": map_cloud.inlier_count,
-        "near_surface": map_cloud.near_surface_count,
         "levels": encoded(height_levels),
     }
     return {

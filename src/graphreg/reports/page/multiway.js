@@ -36,7 +36,6 @@ class MultiwayViewer extends Viewer {
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
     inliers: cloud.points,
-    nearSurface: cloud.points,
     positions: new Uint16Array(bytes(cloud.positions).buffer),
   }));
   const viewer = new MultiwayViewer(element("clouds"), clouds, data.view, [data.before, data.after], data.radii);

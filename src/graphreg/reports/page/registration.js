@@ -6,7 +6,6 @@
   const data = JSON.parse(element("data").textContent);
   const clouds = data.clouds.map((cloud) => ({
     ...cloud,
-    nearSurface: cloud.near_surface,
     positions: new Uint16Array(bytes(cloud.positions).buffer),
     levels: {
       ...Object.fromEntries(Object.entries(cloud.levels).map(([name, text]) => [name, bytes(text)])),
@@ -24,7 +23,7 @@
     residual: "distance to the other scan after registration",
     intensity: "response intensity I, logarithmic",
     variation: "local variation of the surface, logarithmic",
-    outliers: "red: outliers by the X84 rule",
+    outliers: "red: outliers",
   };
 
   /** The colours of the 256 levels, as red, green, blue, alpha. */

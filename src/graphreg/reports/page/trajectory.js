@@ -23,7 +23,6 @@
   if (data) {
     const clouds = data.clouds.map((cloud) => ({
       ...cloud,
-      nearSurface: cloud.near_surface,
       positions: new Uint16Array(bytes(cloud.positions).buffer),
       levels: bytes(cloud.levels),
     }));

@@ -114,9 +114,9 @@ function fitCamera(clouds, poses, rotation, shape) {
     const sphere = boundingSphere(pose.translation, clouds[0].radius, clouds[1].radius);
     clouds.forEach((cloud, i) => {
       const m = toPixels(cloud, i ? IDENTITY : pose, sphere, camera, 1);
-      const stride = Math.ceil(cloud.nearSurface / 4000);
+      const stride = Math.ceil(cloud.inliers / 4000);
       const projected = [[], []];
-      for (let at = 0; at < cloud.nearSurface; at += stride) {
+      for (let at = 0; at < cloud.inliers; at += stride) {
         const [a, b, c] = cloud.positions.subarray(3 * at, 3 * at + 3);
         projected[0].push(m[0] * a + m[1] * b + m[2] * c + m[3]);
         projected[1].push(m[4] * a + m[5] * b + m[6] * c + m[7]);
@@ -139,7 +139,7 @@ function fitCamera(clouds, poses, rotation, shape) {
 /** The ranges of a cloud's points to draw, each with its point size: [size, first, last]. */
 function pointRanges(cloud, { size, outlierSize }, outliers) {
   if (!outliers) return [[size, 0, cloud.inliers]];
-  return [[size, 0, cloud.nearSurface], [outlierSize, cloud.nearSurface, cloud.points]];
+  return [[size, 0, cloud.inliers], [outlierSize, cloud.inliers, cloud.points]];
 }
 
 const VERTEX = `#version 300 es

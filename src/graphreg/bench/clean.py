@@ -1,0 +1,164 @@
+"""Outlier removal on scans: what is lost of scans without outliers, and which outliers are found, beside other filters.
+
+Scans as they are: every point that a filter removes counts as lost, although real scans have a few outliers of their
+own. Corrupted scans: outliers are added as in the experiment on X84; those within two spacings of the scan's points are
+on its surface as far as anyone can tell, so recall is given for all outliers and for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphreg._core as _core
+from graphreg.bench.measured_parts import FEATURES, SYNTHETIC_SCANS
+from graphreg.clouds import Floats, Mask
+from graphreg.datasets import synthetic
+from graphreg.datasets.contamination import add_outliers
+from graphreg.features.graphs import neighbour_graph
+from graphreg.features.response import inliers
+from graphreg.files import read
+
+TITLE = "Outlier removal beside other filters"
+PARTS = (*FEATURES, *SYNTHETIC_SCANS)
+KINDS, RATIOS = ("gaussian", "uniform"), (0.1, 0.5, 1.0)
+SYNTHETIC, POINTS = ("dragon", "hare", "hand", "casting", "facade", "room", "street"), 40_000
+QUICK, QUICK_POINTS = ("hare",), 4_000
+# Scans that outliers are added to: one of each folder. All scans are also cleaned as they are.
+CORRUPTED = (
+    "stanford_bunny/bun000.ply",
+    "stanford_dragon/dragonStandRight_0.ply",
+    "armadillo_simulated/armadillo_sim_0.ply",
+    "utah_teapot_lid/teapot.ply",
+    "eth_facade/s3.ply",
+    "small_gicp_lidar/source.ply",
+    "nclt/420.ply",
+    "kitti_03/000003.bin",
+    "3dmatch_kitchen/000000.ply",
+)
+# In spacings of the scan: outliers nearer to its points are on its surface.
+ON_SURFACE = 2.0
+
+
+def _open3d_statistical(points: Floats) -> Mask:
+    """As in Open3D's tutorial: 20 neighbours, 2 standard deviations."""
+    return _open3d(points, lambda cloud: cloud.remove_statistical_outlier(nb_neighbors=20, std_ratio=2.0))
+
+
+def _pcl_statistical(points: Floats) -> Mask:
+    """As in PCL's tutorial: 50 neighbours, 1 standard deviation. The filter is the same."""
+    return _open3d(points, lambda cloud: cloud.remove_statistical_outlier(nb_neighbors=50, std_ratio=1.0))
+
+
+def _open3d_radius(points: Floats) -> Mask:
+    """Fewer than 16 points, as in Open3D's tutorial, within 5 spacings: its radius of 5 cm is for its room."""
+    return _open3d(points, lambda cloud: cloud.remove_radius_outlier(nb_points=16, radius=5 * _spacing(points)))
+
+
+FILTERS: dict[str, Callable[[Floats], Mask]] = {
+    "volume": lambda points: inliers(points, rule="volume"),
+    "x84": inliers,
+    "statistical 20/2 (Open3D)": _open3d_statistical,
+    "statistical 50/1 (PCL's)": _pcl_statistical,
+    "radius 16/5 (Open3D)": _open3d_radius,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One scan, as it is or with outliers; approximate number of points of a synthetic one."""
+
+    cloud: str
+    kind: str | None = None
+    ratio: float = 0.0
+    points: int | None = None
+
+
+def jobs(data: Path | None, quick: bool = False) -> list[Job]:
+    """Return the jobs: scans as they are, then corrupted ones."""
+    names, points = (QUICK, QUICK_POINTS) if quick else (SYNTHETIC, POINTS)
+    clean, corrupted = list(names), list(names)
+    if data is not None and not quick:
+        files = sorted(file for suffix in ("ply", "bin") for file in data.glob(f"*/*.{suffix}"))
+        clean += [str(file.relative_to(data)) for file in files if "outlier" not in file.name]
+        corrupted += [name for name in CORRUPTED if (data / name).exists()]
+    return [Job(name, points=points) for name in clean] + [
+        Job(name, kind, ratio, points) for name in corrupted for kind in KINDS for ratio in RATIOS
+    ]
+
+
+def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each filter."""
+    scan = read(data / job.cloud) if data and "/" in job.cloud else synthetic.scan(job.cloud, points=job.points).points
+    points, is_outlier = (
+        (scan, np.zeros(len(scan), bool)) if job.kind is None else add_outliers(scan, job.ratio, job.kind, 1)
+    )
+    off_surface = _distances(scan, points[is_outlier]) > ON_SURFACE * _spacing(scan)
+    for name, run in FILTERS.items():
+        removed = ~run(points)
+        found = removed[is_outlier]
+        yield {
+            "cloud": job.cloud,
+            "points": len(scan),
+            "outliers": job.kind or "none",
+            "ratio": job.ratio,
+            "filter": name,
+            "lost": float(removed[~is_outlier].mean()),
+            "found": float(found.mean()) if len(found) else None,
+            "found off surface": float(found[off_surface].mean()) if off_surface.any() else None,
+        }
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return statements about the results, one a line."""
+    lines = [
+        "lost: share of the scan's own points that is removed; found: share of the outliers that is removed; off "
+        f"surface: of those farther than {ON_SURFACE:g} spacings from the scan's points; ratio: outliers for each point"
+    ]
+    for name in FILTERS:
+        mine = [row for row in rows if row["filter"] == name]
+        clean = sorted(row["lost"] for row in mine if row["ratio"] == 0)
+        if clean:
+            above = sum(share > 0.03 for share in clean)
+            lines.append(
+                f"{name}: of {len(clean)} scans as they are {np.median(clean):.1%} of the points is lost (median), "
+                f"{clean[-1]:.1%} at worst, more than 3 % of {above}"
+            )
+        for kind in KINDS:
+            found = [row for row in mine if row["outliers"] == kind]
+            if found:
+                every, off, lost = (
+                    np.array([row[column] for row in found if row[column] is not None])
+                    for column in ("found", "found off surface", "lost")
+                )
+                lines.append(
+                    f"{name}, {kind} outliers: {np.median(every):.1%} found (median; at worst {every.min():.1%}), "
+                    f"off the surface {np.median(off):.1%} (at worst {off.min():.1%}); {np.median(lost):.1%} of the "
+                    f"scan lost (at worst {lost.max():.1%})"
+                )
+    return lines
+
+
+def _open3d(points: Floats, run: Callable[[Any], tuple[Any, list[int]]]) -> Mask:
+    import open3d
+
+    cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
+    kept = np.zeros(len(points), bool)
+    kept[np.asarray(run(cloud)[1], int)] = True
+    return kept
+
+
+def _spacing(points: Floats) -> float:
+    """Median distance to the nearest other point."""
+    nearest = points[neighbour_graph(points, 2).neighbours[:, 0]]
+    return float(np.median(np.linalg.norm(points - nearest, axis=1)))
+
+
+def _distances(points: Floats, others: Floats) -> Floats:
+    if not len(others):
+        return np.zeros(0)
+    return np.asarray(np.sqrt(_core.Tree(points, 1).nearest(others, 1, 1)[1][:, 0]))

@@ -1,0 +1,190 @@
+"""Outliers told from surfaces by the volume that a point's neighbours fill around it.
+
+On a surface, the ellipsoid of the second moments of the k nearest neighbours about a point is thin, and thinner still
+on a scan line; points that fill a volume have a round and larger one. With the distance r to the k-th neighbour and
+
+    M = 1/k sum_j (x_j - x) (x_j - x)^T,    s = det(M + (f r)^2 I)^(1/6)
+
+s is the size of this ellipsoid, with a thickness of at least f r, so that a perfect plane has a size at all. The rules:
+
+- Where the logarithms of s have two groups that are far apart (in a mixture of normal distributions, fitted by
+  expectation maximisation), and the points of larger s fill a volume, these are outliers. Compare Byers and Raftery
+  1998 (Nearest-neighbor clutter removal for estimating features in spatial point processes), whose mixture is of gamma
+  distributions. Then there are outliers near surfaces as well: among the points that are left, those whose s exceeds
+  the median over their neighbours by more than is usual in this cloud.
+- Otherwise points far beyond the quartiles of s are outliers (a box plot's fences),
+- and points whose s exceeds the median over their neighbours by far.
+
+Density that falls with distance, edges and thin parts do not change s by as much as outliers do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphreg.clouds import Floats, Mask
+from graphreg.features.graphs import Graph, neighbour_graph
+from graphreg.features.invariant_features import fit_planes
+
+
+@dataclass(frozen=True)
+class VolumeParameters:
+    """Constants of the rule; all chosen. Lengths are compared by their logarithms.
+
+    Attributes
+    ----------
+    thickness : float
+        f, least thickness of an ellipsoid as a share of the distance to the k-th neighbour.
+    iterations : int
+        Of expectation maximisation.
+    sample : int
+        Values that the mixture is fitted to, and points that their roundness is computed from, at most.
+    initial_quantiles : tuple of pairs
+        Where expectation maximisation starts: for as many outliers as surface points, and for few;
+    least_deviation : float
+        is added to standard deviations, so that none vanishes.
+    least_separation : float
+        Distance of two means over the sum of the standard deviations;
+    least_contrast : float
+        and the distance itself: outliers are not much nearer to each other than surface points are.
+    least_roundness : float
+        Mean share of the smallest variance among the neighbours of points that fill a volume: about 0.2 there, 0 on
+        surfaces and lines;
+    neighbours : int
+        number of these neighbours.
+    least_excess, usual_excess : float
+        Where there are outliers, those near surfaces exceed their neighbours by the first at least, and by the second
+        times what a quarter of the points exceeds theirs by.
+    quartiles : float
+        Where there are none, single points are beyond the upper quartile by this times the distance of the quartiles,
+    least_spread : float
+        which is at least this: on a raster all points have the same neighbours,
+    far_excess : float
+        or exceed their neighbours by this.
+    """
+
+    thickness: float = 0.1
+    iterations: int = 60
+    sample: int = 20_000
+    initial_quantiles: tuple[tuple[float, float], ...] = ((0.1, 0.9), (0.5, 0.98))
+    least_deviation: float = 0.02
+    least_separation: float = 1.2
+    least_contrast: float = 1.0
+    least_roundness: float = 0.12
+    neighbours: int = 16
+    least_excess: float = 0.25
+    usual_excess: float = 3.5
+    quartiles: float = 3.0
+    least_spread: float = 0.15
+    far_excess: float = 1.0
+
+
+VOLUME = VolumeParameters()
+
+
+def volume_inliers(graph: Graph) -> Mask:
+    """Return which points of a neighbour graph are not outliers by the volume that their neighbours fill.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    (N,) ndarray of bool
+    """
+    size = neighbourhood_size(graph)
+    limit = _largest_on_surfaces(size)
+    filling = size > limit
+    if not filling.any() or _roundness(graph.points, size, filling, graph.threads) < VOLUME.least_roundness:
+        quarter, half_range = _quartiles(size)
+        return (size <= quarter + VOLUME.quartiles * half_range) & (_excess(graph, size) <= VOLUME.far_excess)
+    kept = ~filling
+    if np.count_nonzero(kept) <= graph.k:
+        return kept
+    rest = neighbour_graph(graph.points[kept], graph.k, graph.threads)
+    excess = _excess(rest, neighbourhood_size(rest))
+    usual = VOLUME.usual_excess * float(np.quantile(excess, 0.75))
+    kept[kept] = excess <= max(VOLUME.least_excess, usual)
+    return kept
+
+
+def neighbourhood_size(graph: Graph) -> Floats:
+    """Return log s of all points, s being the size of the ellipsoid of their neighbours; -inf where these coincide."""
+    points, k = graph.points, graph.k
+    sizes = np.empty(len(points))
+    for start in range(0, len(points), 65_536):
+        rows = slice(start, start + 65_536)
+        offsets = points[graph.neighbours[rows]] - points[rows, None]
+        reach = np.sqrt(np.einsum("ni,ni->n", offsets[:, -1], offsets[:, -1]))
+        # In units of the distance to the k-th neighbour, so that nothing overflows or vanishes.
+        offsets /= np.where(reach > 0, reach, 1.0)[:, None, None]
+        moments = np.einsum("nki,nkj->nij", offsets, offsets) / k + VOLUME.thickness**2 * np.eye(3)
+        with np.errstate(divide="ignore"):
+            sizes[rows] = np.log(reach) + np.log(np.linalg.det(moments)) / 6
+    return sizes
+
+
+def _excess(graph: Graph, size: Floats) -> Floats:
+    """How much larger log s is than the median over the neighbours; 0 where all coincide."""
+    around = np.median(size[graph.neighbours], axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(size - around, nan=0.0)
+
+
+def _quartiles(size: Floats) -> tuple[float, float]:
+    finite = size[np.isfinite(size)]
+    if not len(finite):
+        return np.inf, 0.0
+    low, high = np.quantile(finite, (0.25, 0.75))
+    return float(high), max(float(high - low), VOLUME.least_spread)
+
+
+def _largest_on_surfaces(size: Floats) -> float:
+    """Fit two normal distributions to log s; above the limit the one of larger s is more likely. Infinite for one."""
+    finite = np.sort(size[np.isfinite(size)])
+    if len(finite) < 2 or finite[0] == finite[-1]:
+        return np.inf
+    values = finite[:: -(-len(finite) // VOLUME.sample)]
+    limit, separation = np.inf, VOLUME.least_separation
+    for start in VOLUME.initial_quantiles:
+        _, means, deviations = mixture = _fit_mixture(values, np.quantile(values, start))
+        contrast = means[1] - means[0]
+        if contrast >= max(VOLUME.least_contrast, separation * deviations.sum()):
+            separation = contrast / deviations.sum()
+            between = np.linspace(means[0], means[1], 400)
+            below, above = _log_likelihoods(between, *mixture).T
+            limit = float(between[np.argmax(above > below)])
+    return limit
+
+
+def _fit_mixture(values: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
+    """Shares, means and standard deviations of two normal distributions by expectation maximisation."""
+    deviations, shares = np.full(2, values.std() / 2), np.full(2, 0.5)
+    for _ in range(VOLUME.iterations):
+        below, above = _log_likelihoods(values, shares, means, deviations).T
+        upper = 1 / (1 + np.exp(np.clip(below - above, -50, 50)))
+        weights = np.stack([1 - upper, upper])
+        totals = weights.sum(axis=1) + 1e-9
+        shares = totals / totals.sum()
+        means = weights @ values / totals
+        squares = (weights * (values - means[:, None]) ** 2).sum(axis=1)
+        deviations = np.sqrt(squares / totals) + VOLUME.least_deviation
+    return shares, means, deviations
+
+
+def _log_likelihoods(values: Floats, shares: Floats, means: Floats, deviations: Floats) -> Floats:
+    """Of each value and distribution, up to a constant."""
+    return np.asarray(np.log(shares / deviations) - 0.5 * ((values[:, None] - means) / deviations) ** 2)
+
+
+def _roundness(points: Floats, size: Floats, chosen: Mask, threads: int) -> float:
+    """Mean share of the smallest variance of the neighbours, among the chosen points: 0 on surfaces and lines."""
+    rows = np.flatnonzero(chosen)
+    # Ordered by s, so that the sample does not depend on the order of the rows.
+    rows = rows[np.argsort(size[rows], kind="stable")][:: -(-len(rows) // VOLUME.sample)]
+    if len(rows) <= VOLUME.neighbours:
+        return 0.0
+    return float(fit_planes(neighbour_graph(points[rows], VOLUME.neighbours, threads))[1].mean())

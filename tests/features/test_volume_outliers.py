@@ -1,0 +1,104 @@
+"""Outliers by the volume that neighbours fill: clean scans are spared, outliers are found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphreg
+from graphreg.datasets import synthetic
+from graphreg.datasets.contamination import add_outliers, thin_by_distance
+from graphreg.poses import pose, rotation_from_vector, transform
+
+BODIES = ("dragon", "hare", "hand", "casting", "facade", "room", "street")
+DATA = Path(os.environ.get("GRAPHREG_DATA", "/nonexistent"))
+
+
+def kept(points: np.ndarray) -> np.ndarray:
+    return graphreg.inliers(points, rule="volume", threads=1)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_clean_scan_is_left_alone(body: str) -> None:
+    assert kept(synthetic.scan(body, points=8000).points).mean() >= 0.97
+
+
+@pytest.mark.parametrize("rim", [0.1, 0.01])
+def test_density_that_falls_off_is_no_outlier(rim: float) -> None:
+    assert kept(thin_by_distance(synthetic.scan("facade", points=20_000).points, rim)).mean() >= 0.97
+
+
+def test_a_dense_part_in_a_sparse_scene_does_not_make_the_scene_an_outlier() -> None:
+    room = synthetic.scan("room", points=10_000).points
+    part = room.mean(axis=0) + 0.05 * synthetic.scan("hare", points=10_000).points
+    assert kept(np.vstack([room, part])).mean() >= 0.97
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.stack(np.meshgrid(range(30), range(30), [0.0]), axis=-1).reshape(-1, 3),
+        np.stack(np.meshgrid(range(9), range(9), range(9)), axis=-1).reshape(-1, 3).astype(float),
+        np.linspace(0, 1, 50)[:, None] * [1.0, 2.0, 3.0],
+        np.ones((40, 3)),
+        np.random.default_rng(0).normal(size=(12, 3)),
+    ],
+)
+def test_regular_and_degenerate_clouds_keep_nearly_all(points: np.ndarray) -> None:
+    assert kept(points).mean() >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gaussian", "uniform"])
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0])
+def test_outliers_off_the_surface_are_found(kind: str, ratio: float) -> None:
+    scan = synthetic.scan("dragon", points=20_000).points
+    points, is_outlier = add_outliers(scan, ratio, kind, 1)
+    mask = kept(points)
+    graph = graphreg.neighbour_graph(scan, 2)
+    spacing = np.median(np.linalg.norm(scan - scan[graph.neighbours[:, 0]], axis=1))
+    gap = np.sqrt(graphreg._core.Tree(scan, 1).nearest(points[is_outlier], 1, 1)[1][:, 0])
+    assert mask[is_outlier][gap > 2 * spacing].mean() <= 0.01
+    assert mask[~is_outlier].mean() >= 0.95
+
+
+@given(seed=st.integers(0, 2**31))
+def test_neither_pose_nor_order_nor_unit_matters(seed: int) -> None:
+    points, _ = add_outliers(synthetic.scan("hare", points=600).points, 0.2, "uniform", 1)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(points))
+    moved = 1000 * transform(pose(rotation_from_vector(rng.normal(size=3)), rng.normal(size=3)), points[order])
+    assert np.count_nonzero(kept(moved) != kept(points)[order]) <= 2  # ties of rounding
+
+
+def test_rows_that_are_not_finite_are_no_inliers() -> None:
+    points = np.vstack([synthetic.scan("hare", points=500).points, [[np.nan, 0, 0]]])
+    assert not kept(points)[-1]
+
+
+def test_the_paper_s_rule_is_the_default() -> None:
+    points, _ = add_outliers(synthetic.scan("hare", points=500).points, 0.2, "uniform", 1)
+    assert np.array_equal(graphreg.inliers(points), graphreg.inliers(points, rule="x84"))
+    with pytest.raises(graphreg.InputError, match="rule: expected"):
+        graphreg.inliers(points, rule="best")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="GRAPHREG_DATA is not set")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "stanford_bunny/bun000.ply",
+        "nclt/830.ply",
+        "eth_facade/s3.ply",
+        "kitti_03/000003.bin",
+        "3dmatch_kitchen/000032.ply",
+    ],
+)
+def test_a_real_scan_is_left_alone(name: str) -> None:
+    assert kept(graphreg.read(DATA / name)).mean() >= 0.97
