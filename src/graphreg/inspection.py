@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, as_cloud, extent, sample_rows
+from graphreg.features.graphs import neighbour_graph
+from graphreg.features.invariant_features import fit_planes
 from graphreg.threads import thread_count
 
 
@@ -39,6 +41,17 @@ class InspectionParameters:
     """Shortest over longest edge of the bounding box, below which a scan may be of a LiDAR on a vehicle."""
     terrestrial_flatness: float = 0.4
     """The same for a terrestrial scan; most objects are less flat."""
+    upright_share: float = 0.5
+    """Share of horizontal and vertical surfaces, above which a scan may be of rooms or a site; of an object, such as a
+    dental arch, surfaces have all directions."""
+    horizontal: float = 0.95
+    """Vertical component of the normal of a horizontal surface, at least."""
+    vertical: float = 0.1
+    """The same of a vertical surface, at most."""
+    room_flatness: float = 0.15
+    """Shortest over longest edge of the bounding box, below which something large is rather a landscape than a room."""
+    max_room_millimetres: float = 15_000.0
+    """Largest extent of a room, in millimetres."""
     map_distance: float = 1e5
     """Horizontal distance from the origin beyond which coordinates are those of a map, in metres: eastings and
     northings have six digits or more."""
@@ -179,13 +192,25 @@ def _guess(points: Floats, correlation: float, parameters: InspectionParameters 
         return Guess("object", "metres", f"{size}, small for a room or a site in any common unit")
     if longest <= parameters.max_room:
         return Guess("room", "metres", f"{size}, as of rooms in metres")
-    if longest > parameters.max_object_millimetres:
+    is_large = longest > parameters.max_object_millimetres
+    if is_large and longest <= parameters.max_room_millimetres and flatness > parameters.room_flatness:
+        return Guess("room", "millimetres", f"{size}, as of rooms in millimetres")
+    if is_large:
         return Guess("terrestrial", "metres", f"{size}, large for an object even in millimetres")
     if correlation > parameters.range_correlation:
         return Guess("terrestrial", "metres", f"{size}, sparser with the distance from the origin")
-    if surrounded and flatness < parameters.terrestrial_flatness:
-        return Guess("terrestrial", "metres", f"{size}, rather flat, surrounds the origin")
+    if surrounded and flatness < parameters.terrestrial_flatness and _upright_share(points) > parameters.upright_share:
+        return Guess("terrestrial", "metres", f"{size}, rather flat, upright, surrounds the origin")
     return Guess("object", "millimetres", f"{size}, but no scanner seems to be at the origin")
+
+
+def _upright_share(points: Floats, parameters: InspectionParameters = PARAMETERS) -> float:
+    """Share of points on horizontal and vertical surfaces."""
+    sample = points[sample_rows(len(points), parameters.sample_size)]
+    if len(sample) <= parameters.neighbours:
+        return 0.0
+    steepness = np.abs(fit_planes(neighbour_graph(sample, parameters.neighbours))[0][:, 2])
+    return float(np.mean((steepness > parameters.horizontal) | (steepness < parameters.vertical)))
 
 
 def _mean_direction(points: Floats, sample_size: int) -> float:

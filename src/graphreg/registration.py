@@ -289,6 +289,8 @@ def result_fields(outcome: Outcome, verdict: Verdict, settings: MethodSettings) 
         "reason": verdict.reason,
         "overlap": verdict.evidence.overlap,
         "inlier_rmse": verdict.evidence.inlier_rmse,
+        "overlap_distance": verdict.overlap_distance,
+        "residual_quantiles": verdict.residual_quantiles,
         "covariance": observability.covariance if observability else None,
         "centre": observability.centre if observability else None,
         "degenerate_directions": observability.degenerate_directions if observability else (),

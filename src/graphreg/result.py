@@ -61,9 +61,14 @@ class Result:
     reason : str
         The verdict in one sentence.
     overlap : float
-        Share of the source that overlaps the target.
+        Share of the source that overlaps the target: surfels that are nearer to a surfel of it than `overlap_distance`.
     inlier_rmse : float
         Root-mean-square distance of that part from the target's surface, in the unit of the data; NaN without overlap.
+    overlap_distance : float
+        In the unit of the data; NaN without overlap.
+    residual_quantiles : tuple of float
+        Quantiles of the distances that `inlier_rmse` is the root mean square of, in steps of 5 %, from the smallest to
+        the largest; empty without overlap.
     covariance : (6, 6) or (7, 7) ndarray or None
         Of the pose: rotations about the x, y, z axes through `centre` (radians), then translations along them (unit of
         the data), both applied after the transform, in the target's frame; then, where "graphreg" estimated it, the
@@ -105,6 +110,8 @@ class Result:
     reason: str
     overlap: float
     inlier_rmse: float
+    overlap_distance: float
+    residual_quantiles: tuple[float, ...]
     covariance: Floats | None
     centre: Floats | None
     degenerate_directions: tuple[str, ...]
@@ -129,12 +136,13 @@ class Result:
         ]
         rmse = "" if np.isnan(self.inlier_rmse) else f", inlier RMSE {self.inlier_rmse:.4g}"
         rotation = self.transformation[:3, :3] / self.scale  # 1 where none was estimated
+        covariance = self.covariance if self.success else None  # a pose that is wrong has no uncertainty
         entries = {
             "confidence": f"{self.confidence:.2f}",
             "overlap": f"{100 * self.overlap:.0f} % of the source{rmse}",
-            "scale": "" if self.scale == 1 else scale_text(self.scale, self.covariance),
-            "rotation": rotation_text(rotation, self.covariance),
-            "translation": translation_text(self.transformation, self.covariance, self.centre),
+            "scale": "" if self.scale == 1 else scale_text(self.scale, covariance),
+            "rotation": rotation_text(rotation, covariance),
+            "translation": translation_text(self.transformation, covariance, self.centre),
             "degenerate": "; ".join(self.degenerate_directions),
         }
         return "\n".join([labelled(self.reason, entries), *pose])
@@ -153,6 +161,20 @@ class Result:
     def __dlpack_device__(self) -> tuple[Any, Any]:
         return self.transformation.__dlpack_device__()
 
+    @property
+    def residual_median(self) -> float:
+        """Median distance of the overlap from the target's surface, in the unit of the data; NaN without overlap."""
+        return self._residual_quantile(0.5)
+
+    @property
+    def residual_95(self) -> float:
+        """Distance from the target's surface that 95 % of the overlap do not exceed; NaN without overlap."""
+        return self._residual_quantile(0.95)
+
+    def _residual_quantile(self, share: float) -> float:
+        quantiles = self.residual_quantiles
+        return quantiles[round(share * (len(quantiles) - 1))] if quantiles else float("nan")
+
     def to_json(self) -> str:
         """Return the result as JSON text, which `from_json` reads."""
 
@@ -160,8 +182,9 @@ class Result:
             return value.tolist() if isinstance(value, np.ndarray) else asdict(value)
 
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "preview"}
-        if np.isnan(self.inlier_rmse):
-            values["inlier_rmse"] = None  # JSON has no NaN
+        for name in ("inlier_rmse", "overlap_distance"):
+            if np.isnan(values[name]):
+                values[name] = None  # JSON has no NaN
         return json.dumps(values, default=plain)
 
     @classmethod
@@ -220,6 +243,8 @@ def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
         **{name: None if values[name] is None else _numbers(values[name], shape) for name, shape in optional.items()},
         "transformation": _numbers(values["transformation"], (4, 4)),
         "inlier_rmse": float("nan") if values["inlier_rmse"] is None else values["inlier_rmse"],
+        "overlap_distance": float("nan") if (within := values.get("overlap_distance")) is None else float(within),
+        "residual_quantiles": tuple(map(float, values.get("residual_quantiles", ()))),
         "degenerate_directions": tuple(values["degenerate_directions"]),
         "scores": tuple(_numbers(values["scores"], (len(values["scores"]),)).tolist()),
         "timings": {stage: float(seconds) for stage, seconds in values["timings"].items()},

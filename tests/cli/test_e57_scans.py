@@ -29,7 +29,7 @@ def site(run: CommandLine, hare: Floats, T_target_source: Floats) -> CommandLine
 
 def test_scans_are_listed(site: CommandLine, hare: Floats) -> None:
     done = site("info", "site.e57")
-    assert f"  scan 2      back: {len(hare):,} points, scanner at 0  0  0\n" in done.out
+    assert f"  scan 2      back: {len(hare):,} points, scanner at 0  0  0; applied\n" in done.out
     scans = json.loads(site("info", "site.e57", "--json").out)["scans"]
     assert [scan["name"] for scan in scans] == ["front", "back"]
     assert json.loads(site("info", "site.e57#back", "--json").out)["points"] == len(hare)

@@ -76,3 +76,25 @@ def test_a_mesh_is_named(run: CommandLine) -> None:
     done = run("info", "part.stl")
     assert "mesh        3 vertices, 1 faces, area 6" in done.out
     assert json.loads(run("info", "part.stl", "--json").out)["mesh"] == {"vertices": 3, "faces": 1, "area": 6.0}
+
+
+@pytest.mark.slow
+def test_a_dental_arch_is_an_object_in_millimetres_and_a_room_in_millimetres_is_one(run: CommandLine) -> None:
+    """An arch 70 mm wide, flat and around the origin, but with surfaces in all directions."""
+    angle, around = np.random.default_rng(0).uniform([0, 0], [np.pi, 2 * np.pi], (8000, 2)).T
+    height = 6 + 3 * np.cos(14 * angle)  # teeth
+    radius = 30 + 5 * np.cos(around)
+    arch = np.stack([radius * np.cos(angle), radius * np.sin(angle) - 15, height * np.sin(around)], axis=1)
+    np.save("arch.npy", arch)
+    assert "  guess       object, in millimetres: " in run("info", "arch.npy").out
+    np.save("room.npy", 1000 * synthetic.scan("room", points=6000).points)
+    assert "  guess       room, in millimetres: " in run("info", "room.npy").out
+
+
+def test_coordinates_of_a_map_have_their_digits(run: CommandLine) -> None:
+    np.save("utm.npy", synthetic.scan("facade", points=2000).points + np.array([512345.678, 5412345.678, 400.0]))
+    printed = run("info", "utm.npy").out
+    assert "  guess       terrestrial, in metres: " in printed
+    assert "as in the coordinates of a map" in printed
+    (line,) = [line for line in printed.splitlines() if line.startswith("  minimum")]
+    assert all(len(word.partition(".")[2]) >= 4 for word in line.split()[1:3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -218,3 +219,40 @@ def test_scales_that_cannot_be_used_are_exit_status_2(folder: Path, arguments: t
     done = register_command("source.ply", "target.ply", *arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.slow
+def test_the_viewpoints_of_the_files_are_an_initial_pose(run: CommandLine) -> None:
+    from tests.files.test_viewpoints import write_pcd
+
+    pair = synthetic.pair("casting", 20.0, points=3000)
+    write_pcd(Path("a.pcd"), pair.T_target_source, pair.source)
+    write_pcd(Path("b.pcd"), np.eye(4), pair.target)
+    done = run("register", "a.pcd", "b.pcd", "--init", "viewpoint", "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert np.allclose(found["transformation"], pair.T_target_source, atol=0.01)
+    assert found["hypotheses"] == 1
+    assert "viewpoint   scanner at" in run("info", "a.pcd").out
+    np.savetxt("c.xyz", pair.target)
+    refused = run("register", "a.pcd", "c.xyz", "--init", "viewpoint")
+    assert refused.status == 2
+    assert "c.xyz holds no pose" in refused.err
+
+
+@pytest.mark.slow
+def test_console_and_result_show_the_same_residuals(run: CommandLine) -> None:
+    pair = synthetic.pair("casting", 20.0, points=3000)
+    result = graphreg.register(pair.source, pair.target)
+    quantiles = np.array(result.residual_quantiles)
+    assert len(quantiles) == 21
+    assert (np.diff(quantiles) >= 0).all()
+    assert 0 < result.residual_median <= result.residual_95 <= quantiles[-1] <= result.overlap_distance
+    assert quantiles[0] <= result.inlier_rmse <= quantiles[-1]
+    np.save("a.npy", pair.source)
+    np.save("b.npy", pair.target)
+    printed = run("register", "a.npy", "b.npy").out
+    assert (
+        f"residuals of the overlap (within {result.overlap_distance:.3g}): median {result.residual_median:.3g}, RMS "
+        f"{result.inlier_rmse:.3g}, 95 % below {result.residual_95:.3g}"
+    ) in printed

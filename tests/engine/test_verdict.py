@@ -137,6 +137,8 @@ def test_a_wrong_pose_is_no_success(pair: synthetic.Pair, apart: float) -> None:
     verdict = judge_outcome(outcome(pair.source, pair.target, wrong))
     assert not verdict.success
     assert verdict.confidence < 0.5
+    (differs,) = re.findall("misaligned: a pose that differs by ([0-9.]+)° ", verdict.reason)
+    assert abs(float(differs) - apart) < 0.5
 
 
 @pytest.mark.slow

@@ -80,6 +80,15 @@ def test_a_failed_registration_has_a_report(tmp_path: Path) -> None:
     assert not found.success
     page = written(tmp_path / "report.html", found, SOURCE, other)
     assert "Not registered" in page.texts["h2"]
+    assert "Pose uncertainty" not in page.text()
+
+
+def test_figures_and_chart_are_of_the_same_residuals(tmp_path: Path, result: graphreg.Result) -> None:
+    text = written(tmp_path / "report.html", result, SOURCE, TARGET).text()
+    assert f"within {result.overlap_distance:.3g} of the target" in text
+    assert f"RMS {result.inlier_rmse:.3g}, 95 % below {result.residual_95:.3g}" in text
+    assert f"half within {result.residual_median:.3g}, 95 % within {result.residual_95:.3g}" in text
+    assert f"The other {100 * (1 - result.overlap):.0f} % of the source are farther" in text
 
 
 def test_degenerate_directions_are_listed(tmp_path: Path) -> None:
@@ -129,10 +138,11 @@ def test_any_energy_is_accepted(tmp_path: Path, result: graphreg.Result, energy:
 
 def test_without_history_overlap_and_covariance(tmp_path: Path, result: graphreg.Result) -> None:
     bare = replace(
-        result, history=(), overlap=0.0, inlier_rmse=float("nan"), covariance=None, centre=None, scores=(), timings={}
-    )
+        result, history=(), overlap=0.0, inlier_rmse=float("nan"), overlap_distance=float("nan"), residual_quantiles=(),
+        covariance=None, centre=None, scores=(), timings={},
+    )  # fmt: skip
     page = written(tmp_path / "report.html", bare, SOURCE, TARGET)
-    assert page.texts["title"][1:] == ["Residuals"]
+    assert page.texts["title"][1:] == []
     assert "none" in page.texts["dd"]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ FILTERS: dict[str, Callable[[Floats], Mask]] = {
     "volume": lambda points: inliers(points, rule="volume"),
     "x84": inliers,
     "statistical 20/2 (Open3D)": _open3d_statistical,
-    "statistical 50/1 (PCL's)": _pcl_statistical,
+    "statistical 50/1 (PCL's, by Open3D)": _pcl_statistical,
     "radius 16/5 (Open3D)": _open3d_radius,
 }
 
@@ -99,6 +101,8 @@ def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
     )
     off_surface = _distances(scan, points[is_outlier]) > ON_SURFACE * _spacing(scan)
     for name, run in FILTERS.items():
+        if "Open3D" in name and not _has_open3d():
+            continue
         removed = ~run(points)
         found = removed[is_outlier]
         yield {
@@ -143,9 +147,17 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _open3d(points: Floats, run: Callable[[Any], tuple[Any, list[int]]]) -> Mask:
-    import open3d
+@cache
+def _has_open3d() -> bool:
+    try:
+        import_module("open3d")
+    except ImportError:
+        return False
+    return True
 
+
+def _open3d(points: Floats, run: Callable[[Any], tuple[Any, list[int]]]) -> Mask:
+    open3d = import_module("open3d")
     cloud = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(points))
     kept = np.zeros(len(points), bool)
     kept[np.asarray(run(cloud)[1], int)] = True

@@ -10,6 +10,7 @@ import typer
 from graphreg.cli.options import Columns, Quiet, Threads, Verbose
 
 if TYPE_CHECKING:
+    from graphreg.clouds import Floats
     from graphreg.files.e57 import E57Scan
     from graphreg.files.las_header import LasHeader
     from graphreg.inspection import Attribute, Inspection
@@ -29,8 +30,8 @@ def info(
 
     The kind (object, room, terrestrial scan or vehicle LiDAR) and the unit are guessed from the size and from how the
     points are distributed about the origin; no other command uses the guess. Of LAS files also version, point format,
-    scale, offset and coordinate reference system are shown, of meshes vertices and faces, and of E57 files the scans:
-    site.e57#2 is the second.
+    scale, offset and coordinate reference system are shown, of meshes vertices and faces, of PCD and PLY files the
+    viewpoint, and of E57 files the scans and their poses: site.e57#2 is the second.
 
     Exit status: 0 done, 2 bad input.
 
@@ -50,6 +51,7 @@ def info(
     from graphreg.clouds import as_cloud
     from graphreg.files import formats, list_scans, read_scan, split_scan
     from graphreg.files.las_header import LasHeader
+    from graphreg.files.viewpoints import read_viewpoint
     from graphreg.inspection import inspect
     from graphreg.meshes.triangle_mesh import Mesh
     from graphreg.reports.previews import preview
@@ -66,18 +68,25 @@ def info(
         with spinner(f"writing {png.name}"):
             write_picture(png, preview(cloud, threads=threads))
     scans = list_scans(source)
+    viewpoint = None if scans else read_viewpoint(source)
     header = cloud.header if isinstance(cloud.header, LasHeader) else None
     if as_json:
         more: dict[str, Any] = {"scans": [asdict(scan) for scan in scans]} if scans else {}
         if header is not None:
             names = ("version", "point_format", "scale", "offset", "crs")
             more["header"] = {name: getattr(header, name) for name in names}
+        if viewpoint is not None:
+            more["viewpoint"] = viewpoint.tolist()
         if mesh is not None:
             more["mesh"] = {"vertices": len(mesh.vertices), "faces": len(mesh.faces), "area": mesh.area}
         typer.echo(json.dumps({"source": str(source), **asdict(found), **more}))
     else:
         lines = _lines(source, formats()[split_scan(source)[0].suffix.lower()].description, found)
-        output("\n".join([lines[0], *_mesh_lines(mesh), *lines[1:], *_header_lines(header), *_scan_lines(scans)]))
+        output(
+            "\n".join(
+                [lines[0], *_mesh_lines(mesh), *lines[1:], *_header_lines(header), *_pose_lines(viewpoint, scans)]
+            )
+        )
 
 
 def _row(name: str, text: str) -> str:
@@ -103,12 +112,26 @@ def _header_lines(header: LasHeader | None) -> list[str]:
     ]
 
 
-def _scan_lines(scans: list[E57Scan]) -> list[str]:
-    lines = []
-    for scan in scans if len(scans) > 1 else []:
-        position = "" if scan.pose is None else f", scanner at {_coordinates(tuple(row[3] for row in scan.pose[:3]))}"
-        lines.append(_row(f"scan {scan.number}", f"{scan.name or 'no name'}: {scan.points:,} points{position}"))
+def _pose_lines(viewpoint: Floats | None, scans: list[E57Scan]) -> list[str]:
+    """The pose of a PCD or PLY file, which is not applied, or those of E57 scans, which are."""
+    lines = (
+        [] if viewpoint is None else [_row("viewpoint", f"{_scanner(viewpoint)}; not applied, see --init viewpoint")]
+    )
+    for scan in scans:
+        pose = "" if scan.pose is None else f", {_scanner(scan.pose)}; applied"
+        lines.append(_row(f"scan {scan.number}", f"{scan.name or 'no name'}: {scan.points:,} points{pose}"))
     return lines
+
+
+def _scanner(pose: Any) -> str:
+    import numpy as np
+
+    from graphreg.metrics import angular_error
+
+    matrix = np.array(pose)
+    angle = angular_error(matrix, np.eye(4))
+    rotated = f", rotated by {angle:.4g}°" if angle else ""
+    return f"scanner at {_coordinates(tuple(matrix[:3, 3].tolist()))}{rotated}"
 
 
 def _lines(source: Path, format: str, found: Inspection) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,24 @@ METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001, "um": 1e-6, "km": 1000.0, "in": 0.0
 CONFUSED_UNITS = [("mm", "m"), ("cm", "m"), ("mm", "in"), ("in", "ft"), ("ft", "m")]
 CONFUSED_UNITS += [(b, a) for a, b in CONFUSED_UNITS]
 UNIT_TOLERANCE = 1.2
+# The value of --init for the poses that the files of scans hold.
+VIEWPOINT = Path("viewpoint")
+
+
+def viewpoints(scans: Sequence[Path], all_of_them: bool = False) -> Floats:
+    """The poses that the files of scans hold, NaN where one holds none; an error where none do, or not all of them."""
+    import numpy as np
+
+    from graphreg.errors import InputError
+    from graphreg.files.viewpoints import read_viewpoint
+
+    found = [read_viewpoint(scan) for scan in scans]
+    without = [scan for scan, pose in zip(scans, found, strict=True) if pose is None]
+    if len(without) == len(scans) or (all_of_them and without):
+        raise InputError(
+            f"--init viewpoint: {without[0]} holds no pose; E57 scans, VIEWPOINT of PCD and camera of PLY files do"
+        )
+    return np.array([np.full((4, 4), np.nan) if pose is None else pose for pose in found])
 
 
 def with_columns(columns: str | None, *paths: Path) -> tuple[Path, ...]:

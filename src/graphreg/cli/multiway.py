@@ -39,8 +39,8 @@ def multiway(
     init: Annotated[
         Path | None,
         typer.Option(
-            help="Initial poses, in a format of -o: one for each scan; or a folder as -o writes it, where scans may be "
-            "missing."
+            help="Initial poses, in a format of -o: one for each scan; a folder as -o writes it, where scans may be "
+            "missing; or `viewpoint` for the poses that the files hold (E57, PCD, PLY)."
         ),
     ] = None,
     fixed: Annotated[
@@ -83,6 +83,7 @@ def multiway(
       graphreg multiway site.e57 -o poses --merged site.laz
       graphreg multiway scans --dof rz,x,y,z --control control.csv
       graphreg multiway scans --fixed a.ply -o poses.kitti
+      graphreg multiway site.e57 --init viewpoint
       graphreg multiway graph.g2o -o poses.g2o
     """
     from graphreg.cli.console import detail, output
@@ -113,7 +114,7 @@ def multiway(
     scans = [each for path in scans for each in _scans_of(path)]
     names = _names(scans)
     points = None if control is None else read_control_points(control)
-    poses = None if init is None else _initial_poses(init, names)
+    poses = None if init is None else _initial_poses(init, names, scans)
     clouds = []
     for path in scans:
         with byte_progress(f"reading {path.name}") as show:
@@ -250,13 +251,16 @@ def _optimise(path: Path, out: Path | None, graph: Path | None, as_json: bool) -
     raise typer.Exit(0 if len(found.groups) == 1 else 1)
 
 
-def _initial_poses(path: Path, names: list[str]) -> Floats:
-    """Poses of all scans, NaN where a folder has none."""
+def _initial_poses(path: Path, names: list[str], scans: list[Path]) -> Floats:
+    """Poses of all scans, NaN where a folder or the file of a scan has none."""
     import numpy as np
 
+    from graphreg.cli.inputs import VIEWPOINT, viewpoints
     from graphreg.errors import InputError
     from graphreg.files.pose_files import read_pose, read_poses
 
+    if path == VIEWPOINT and not path.exists():
+        return viewpoints(scans)
     if not path.is_dir():
         poses = read_poses(path)
         if len(poses) != len(names):

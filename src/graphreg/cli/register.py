@@ -10,10 +10,11 @@ import typer
 from graphreg.cli.options import Columns, Quiet, Seed, Threads, Verbose, Voxel
 
 if TYPE_CHECKING:
+    from graphreg.clouds import Floats
     from graphreg.result import Result
 
 
-# The value of --init that is no file.
+# A value of --init that is no file.
 IDENTITY = Path("identity")
 
 
@@ -45,8 +46,8 @@ def register(
     init: Annotated[
         Path | None,
         typer.Option(
-            help="File of an initial transform, in a format of -o, or `identity` for scans that are nearly aligned, "
-            "such as those of one E57 file by its own poses; graphreg then only refines it."
+            help="File of an initial transform, in a format of -o; `identity` for scans that are nearly aligned; or "
+            "`viewpoint` for the poses that the files hold (E57, PCD, PLY). graphreg then only refines it."
         ),
     ] = None,
     voxel: Voxel = None,
@@ -99,20 +100,18 @@ def register(
       graphreg register a.laz b.laz --save-aligned moved.laz --json
       graphreg register level.e57 ground.e57 --dof rz,x,y,z
       graphreg register a.ply b.ply --init T.txt -o finer.npy --quiet
-      graphreg register site.e57#1 site.e57#2 --init identity
+      graphreg register site.e57#1 site.e57#2 --init viewpoint
       graphreg register survey.csv scan.laz --columns 2,3,4
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
       graphreg register photogrammetry.ply scan.ply --scale any
     """
-    import numpy as np
-
     from graphreg.cli.console import detail, note
     from graphreg.cli.inputs import check_voxel, unit_hint, with_columns
     from graphreg.cli.outputs import check_outputs, write_picture, write_transformed
     from graphreg.cli.progress import byte_progress, iteration_progress, spinner
     from graphreg.clouds import as_cloud
     from graphreg.files import read_cloud, read_scan
-    from graphreg.files.pose_files import read_pose, write_poses
+    from graphreg.files.pose_files import write_poses
     from graphreg.method_interface import Iteration
     from graphreg.registration import run_method
     from graphreg.reports.previews import before_and_after
@@ -123,11 +122,7 @@ def register(
     settings = dict(map(_setting, chosen or []))
     options = {"voxel": voxel, "dof": dof, "scale": _scale(scale), "max_iterations": max_iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
-    similar = bool(settings.get("scale"))
-    initial = None
-    if init is not None:
-        identity = init == IDENTITY and not init.exists()
-        initial = np.eye(4) if identity else read_pose(init, similarity=similar)
+    initial = None if init is None else _initial_pose(init, source, target, bool(settings.get("scale")))
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
     moving = as_cloud(scan, str(source))
@@ -175,6 +170,22 @@ def register(
     raise typer.Exit(0 if result.success else 1)
 
 
+def _initial_pose(init: Path, source: Path, target: Path, similarity: bool) -> Floats:
+    """The transform of a file, the identity, or the one between the poses that the scans' files hold."""
+    import numpy as np
+
+    from graphreg.cli.inputs import VIEWPOINT, viewpoints
+    from graphreg.files.pose_files import read_pose
+    from graphreg.poses import inverse
+
+    if init.exists() or init not in (IDENTITY, VIEWPOINT):
+        return read_pose(init, similarity=similarity)
+    if init == IDENTITY:
+        return np.eye(4)
+    of_source, of_target = viewpoints([source, target], all_of_them=True)
+    return np.asarray(inverse(of_target) @ of_source)
+
+
 def _print(result: Result) -> None:
     from graphreg.cli.console import output
     from graphreg.feedback.summaries import matrix_lines, scale_text
@@ -184,7 +195,11 @@ def _print(result: Result) -> None:
         output(f"degenerate directions: {'; '.join(result.degenerate_directions)}")
     if result.scale != 1:
         output(f"scale: {scale_text(result.scale, result.covariance)}")
-    output(f"inlier RMSE: {result.inlier_rmse:.4g}")
+    if result.residual_quantiles:
+        output(
+            f"residuals of the overlap (within {result.overlap_distance:.3g}): median {result.residual_median:.3g}, "
+            f"RMS {result.inlier_rmse:.3g}, 95 % below {result.residual_95:.3g}"
+        )
     stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in result.timings.items() if name != "total")
     output(f"time: {result.timings['total']:.2f} s ({stages})")
     output("transformation (x_target = T x_source):")

@@ -249,6 +249,18 @@ class PairEvidence:
         )
         return evidence, overlapping
 
+    def overlap_residuals(self, T: Floats, threads: int = 1) -> tuple[float, Floats]:
+        """Return the distance within which surfels overlap, and how far those are from the target's surface.
+
+        Their share is the overlap, and the root mean square of these residuals the inlier RMSE; unit of the data.
+        """
+        x, y = self.source, self.target
+        moved = transform(in_fine_voxels(T, y), x.fine.points)
+        nearest = y.fine.grid.nearest(moved, EVIDENCE.overlap_distance, threads)
+        near = nearest[nearest >= 0]
+        across = np.einsum("ij,ij->i", moved[nearest >= 0] - y.fine.points[near], y.fine.normals[near])
+        return EVIDENCE.overlap_distance * y.fine_voxel, np.abs(across) * y.fine_voxel
+
     def faces(self, T: Floats, threads: int = 1) -> bool:
         """Return whether more normals agree than oppose each other where a pose brings surfels together."""
         grids = self.source.coarse.grid, self.target.coarse.grid

@@ -10,13 +10,14 @@ import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.ambiguity import details_determine
 from graphreg.engine.evidence import EVIDENCE, Evidence, PairEvidence, PoseEvaluation
-from graphreg.engine.hypotheses import SEARCH, are_different, search_poses
+from graphreg.engine.hypotheses import SEARCH, are_different, refine_initial_pose, search_poses
 from graphreg.engine.observability import Observability, observability_of
 from graphreg.engine.preprocessing import preprocess
-from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
+from graphreg.engine.pyramid import build_pyramids, to_cloud_frames, to_pyramid_frames
 from graphreg.engine.settings import EngineSettings
 from graphreg.method_interface import Outcome
-from graphreg.poses import split_similarity
+from graphreg.metrics import angular_error
+from graphreg.poses import split_similarity, transform
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class VerdictParameters:
         Margin where only one pose was refined: another one may fit as well; chosen.
     few_inliers : int
         For the reason: inliers that are few; chosen.
+    better_score : float
+        For the reason: a pose whose score is higher by this fits better; chosen.
     """
 
     logit: tuple[float, ...] = (-12.4, 1.2, 4.3, 1.2, -4.6, -4.0, 0.8, 0.45, -2.8)
@@ -54,9 +57,12 @@ class VerdictParameters:
     most_margin: float = 2.0
     unknown_margin: float = 0.0
     few_inliers: int = 15
+    better_score: float = 0.5
 
 
 VERDICT = VerdictParameters()
+# Quantiles of residuals that a verdict has: every 5 %.
+RESIDUAL_QUANTILES = 21
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,10 @@ class Verdict:
     evidence : Evidence
     observability : Observability or None
         None where the surfaces do not overlap.
+    overlap_distance : float
+        Surfels of the source that are nearer to the target overlap it; unit of the data.
+    residual_quantiles : tuple of float
+        Quantiles of their distances to the target's surface, in steps of 5 %, from the smallest to the largest.
     """
 
     success: bool
@@ -99,6 +109,8 @@ class Verdict:
     reason: str
     evidence: Evidence
     observability: Observability | None
+    overlap_distance: float = float("nan")
+    residual_quantiles: tuple[float, ...] = ()
 
 
 def judge(
@@ -149,7 +161,9 @@ def judge(
     else:
         finding = "not registered"
     reason = _sentence(finding, evidence)
-    return Verdict(success, confidence, probability, reason, evidence, observability)
+    distance, residuals = pair.overlap_residuals(T, threads)
+    quantiles = tuple(np.quantile(residuals, np.linspace(0, 1, RESIDUAL_QUANTILES)).tolist())
+    return Verdict(success, confidence, probability, reason, evidence, observability, distance, quantiles)
 
 
 def judge_outcome(outcome: Outcome, threads: int = 1, similar: bool = False) -> Verdict:
@@ -169,7 +183,22 @@ def judge_outcome(outcome: Outcome, threads: int = 1, similar: bool = False) -> 
     T = to_pyramid_frames(T_target_source, x, y)
     different = [candidate for candidate in candidates.poses if are_different(candidate, T, x.coarse)]
     others = compare_with_others(pair.evaluate(np.array([T, *different]), threads), VERDICT.most_margin)
-    return judge(pair, T_target_source, others, threads=threads)
+    verdict = judge(pair, T_target_source, others, threads=threads)
+    if verdict.success or verdict.observability is None:
+        return verdict
+    # Degenerate directions and equal poses are those of a pose that is right; first of all it has to be.
+    refined = refine_initial_pose(pair, T, dof, threads).poses[0]
+    better = [candidate for candidate in (refined, *candidates.poses[:1]) if are_different(candidate, T, x.coarse)]
+    scores = pair.evaluate(np.array([T, *better]), threads).scores
+    best = int(np.argmax(scores))
+    if scores[best] - scores[0] < VERDICT.better_score:
+        return verdict
+    found = to_cloud_frames(better[best - 1], x, y)
+    rotation = angular_error(T_target_source, found)
+    centre = points.mean(axis=0)[None]
+    distance = float(np.linalg.norm(transform(T_target_source, centre) - transform(found, centre)))
+    finding = f"misaligned: a pose that differs by {rotation:.3g}° and {distance:.2g} fits better"
+    return replace(verdict, reason=_sentence(finding, verdict.evidence))
 
 
 def compare_with_others(evaluation: PoseEvaluation, margin_alone: float) -> OtherPoses:

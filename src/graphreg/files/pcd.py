@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import Cloud
+from graphreg.clouds import Cloud, Floats
 from graphreg.files.attribute_columns import attribute_columns, cloud_from_columns, decode_integers
 from graphreg.files.input_file import MAX_COLUMNS, InputFile, parse_integer, quote
 from graphreg.files.output_file import OutputFile
@@ -23,7 +23,7 @@ Fields = list[tuple[str, str, int]]
 
 
 def read(file: InputFile) -> Cloud:
-    """Read points as they are stored: the VIEWPOINT is not applied."""
+    """Read points as they are stored: the VIEWPOINT (`viewpoint_of`) is not applied."""
     header, data = _read_header(file)
     fields = _fields(file, header)
     count = _count(file, header)
@@ -49,6 +49,24 @@ def read(file: InputFile) -> Cloud:
             if name != PADDING
         },
     )
+
+
+def viewpoint_of(file: InputFile) -> tuple[Floats, Floats] | None:
+    """Read rotation and position of the VIEWPOINT: tx ty tz qw qx qy qz; None where the header has none."""
+    words = _read_header(file)[0].get("VIEWPOINT")
+    if words is None:
+        return None
+    try:
+        x, y, z, *quaternion = map(float, words)
+        w, i, j, k = np.array(quaternion) / (np.linalg.norm(quaternion) or np.nan)
+    except ValueError:
+        file.fail(f"VIEWPOINT: expected seven numbers, got {quote(' '.join(words))}")
+    rotation = [
+        [1 - 2 * (j * j + k * k), 2 * (i * j - k * w), 2 * (i * k + j * w)],
+        [2 * (i * j + k * w), 1 - 2 * (i * i + k * k), 2 * (j * k - i * w)],
+        [2 * (i * k - j * w), 2 * (j * k + i * w), 1 - 2 * (i * i + j * j)],
+    ]
+    return np.array(rotation), np.array([x, y, z])
 
 
 def _read_header(file: InputFile) -> tuple[dict[str, list[str]], str]:

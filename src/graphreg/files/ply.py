@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
-from graphreg.clouds import Cloud
+from graphreg.clouds import Cloud, Floats
 from graphreg.files.attribute_columns import cloud_from_columns, decode_integers, scalar_columns
 from graphreg.files.faces import vertex_cloud, with_faces
 from graphreg.files.input_file import MAX_COLUMNS, InputFile, parse_integer, quote
@@ -37,6 +37,8 @@ MAX_HEADER_LINES = MAX_COLUMNS
 CORNERS = ("vertex_indices", "vertex_index")
 Faces = tuple[NDArray[np.int64], NDArray[np.int64]]
 NO_FACES: Faces = (np.empty(0, np.int64), np.empty(0, np.int64))
+# Position and axes of the element camera.
+CAMERA = tuple(f"view_p{axis}" for axis in "xyz") + tuple(f"{a}_axis{b}" for a in "xyz" for b in "xyz")
 PLY_FACE = np.dtype([("count", "u1"), ("corners", "<i4", (3,))])
 
 
@@ -95,6 +97,28 @@ def read(file: InputFile) -> Cloud | Mesh:
     order, elements = _read_header(file)
     columns, faces = _read_text(file, elements) if order == "=" else _read_binary(file, elements, order)
     return with_faces(file, cloud_from_columns(file, columns), *faces)
+
+
+def camera_of(file: InputFile) -> tuple[Floats, Floats] | None:
+    """Read rotation and position of the element camera, as the Point Cloud Library writes it.
+
+    Its columns are the camera's axes in the frame of the world. None without it, or behind elements with lists.
+    """
+    order, elements = _read_header(file)
+    for element in elements:
+        is_camera = element.name == "camera" and element.properties.keys() >= set(CAMERA) and element.count == 1
+        if element.has_lists:
+            return None
+        if order == "=":
+            table = file.read_table(element.count, element.kinds() if is_camera else "", element.what, exact=is_camera)
+            values = dict(zip(element.properties, table[0], strict=True)) if is_camera else {}
+        else:
+            records = file.read_records(element.dtype(order), element.count, element.what)
+            values = {name: records[name][0] for name in CAMERA} if is_camera else {}
+        if values:
+            numbers = np.array([values[name] for name in CAMERA], np.float64).reshape(4, 3)
+            return np.ascontiguousarray(numbers[1:].T), numbers[0]
+    return None
 
 
 def _read_header(file: InputFile) -> tuple[str, list[Element]]:

@@ -23,8 +23,6 @@ from graphreg.reports.display_clouds import DisplayCloud, default_view, displaye
 LEVELS, UNKNOWN = 255, 255
 # Steps of a quantised coordinate, which has 16 bits.
 POSITION_STEPS = 65535
-# Residuals are distinguished up to this many times the median residual of the overlap.
-MAX_RESIDUAL_RATIO = 6.0
 
 
 def registration_payload(
@@ -135,21 +133,6 @@ def frames(
             }
         )
     return listed
-
-
-def largest_residual(residuals: Floats, overlap: float, radius: float) -> float:
-    """Choose the end of the colour scale of residuals; larger ones belong to points outside the overlap.
-
-    Parameters
-    ----------
-    residuals : (N,) ndarray
-    overlap : float
-        Share of the points that overlap the other cloud.
-    radius : float
-        Radius of the cloud; the scale is at least a billionth of it.
-    """
-    median_of_overlap = float(np.quantile(residuals, np.clip(overlap, 0.1, 1.0) / 2))
-    return max(MAX_RESIDUAL_RATIO * median_of_overlap, 1e-9 * radius)
 
 
 def quantised(points: Floats) -> tuple[Floats, Floats, NDArray[np.uint16]]:

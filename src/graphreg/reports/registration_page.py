@@ -37,7 +37,7 @@ from graphreg.reports.page_layout import (
     verdict_banner,
     write_page,
 )
-from graphreg.reports.page_payload import largest_residual, registration_payload
+from graphreg.reports.page_payload import registration_payload
 from graphreg.reports.table_cells import percent
 from graphreg.result import Result
 from graphreg.threads import thread_count
@@ -46,7 +46,6 @@ from graphreg.threads import thread_count
 MAX_ITERATIONS = 400
 # A shorter history has no chart.
 MIN_CHART_ITERATIONS = 3
-RESIDUAL_BINS = 40
 # A series whose largest value exceeds its smallest by this factor has a logarithmic axis.
 LOG_AXIS_RATIO = 50.0
 # Width and height of the still picture, in pixels.
@@ -122,7 +121,9 @@ def registration_html(
         surface_distances(source, target, result.transformation, threads),
         surface_distances(target, source, inverse(result.transformation), threads),
     )
-    max_residual = largest_residual(residuals[0][: source.inlier_count], result.overlap, source.radius)
+    # The colours of residuals end where the overlap does.
+    overlaps = result.residual_quantiles and result.overlap_distance > 0
+    max_residual = result.overlap_distance if overlaps else source.spacing or source.radius
     iterations = _sampled(result.history)
     payload = registration_payload(result.transformation, iterations, clouds, residuals, max_residual)
     headline, _, reason = result.reason.partition(": ")
@@ -131,7 +132,7 @@ def registration_html(
         verdict=verdict_banner(result.success, headline[:1].upper() + headline[1:], reason, _confidence_meter(result)),
         figures=figure_cards(_figures(result, source)),
         picture=data_uri(png(before_and_after_image(result, source, target, PICTURE))),
-        charts="\n".join([_residual_histogram(residuals, max_residual), *_history_charts(iterations)]),
+        charts="\n".join([_residual_histogram(result), *_history_charts(iterations)]),
         matrix=_matrix(_with_scale(result)),
         times=timing_table(result.timings),
         scans=table(_scan_rows(result, clouds, names), "The two scans"),
@@ -169,10 +170,9 @@ def _sampled(history: Sequence[Iteration]) -> list[Iteration]:
 
 def _figures(result: Result, source: DisplayCloud) -> list[tuple[str, str, str]]:
     """The key figures: name, value, explanation."""
-    rmse = "none" if np.isnan(result.inlier_rmse) else f"{result.inlier_rmse:.4g}"
     return [
-        ("Overlap", percent(result.overlap), "share of the source that overlaps the target"),
-        ("Inlier RMSE", rmse, "distance of the overlap to the target's surface, unit of the data"),
+        ("Overlap", percent(result.overlap), _overlap_note(result)),
+        *_residual_figure(result),
         *_pose_figures(result, source),
         (
             "Degenerate directions",
@@ -182,6 +182,20 @@ def _figures(result: Result, source: DisplayCloud) -> list[tuple[str, str, str]]
         *_uncertainty_figure(result),
         *_second_best_figure(result),
     ]
+
+
+def _overlap_note(result: Result) -> str:
+    within = f"within {result.overlap_distance:.3g} of" if result.residual_quantiles else "near"
+    return f"share of the source {within} the target"
+
+
+def _residual_figure(result: Result) -> Iterator[tuple[str, str, str]]:
+    if result.residual_quantiles:
+        note = (
+            f"median; RMS {result.inlier_rmse:.3g}, 95 % below {result.residual_95:.3g}: distance of the overlap from "
+            "the target's surface, unit of the data"
+        )
+        yield "Residuals", f"{result.residual_median:.3g}", note
 
 
 def _pose_figures(result: Result, source: DisplayCloud) -> Iterator[tuple[str, str, str]]:
@@ -199,8 +213,8 @@ def _pose_figures(result: Result, source: DisplayCloud) -> Iterator[tuple[str, s
 
 
 def _uncertainty_figure(result: Result) -> Iterator[tuple[str, str, str]]:
-    """Standard deviations of rotation and translation in their least certain directions."""
-    if result.covariance is None:
+    """Standard deviations of rotation and translation in their least certain directions, of a pose that is right."""
+    if result.covariance is None or not result.success:
         return
     rotation, translation = (
         float(np.sqrt(max(np.linalg.eigvalsh(result.covariance[block, block])[-1], 0.0)))
@@ -219,19 +233,26 @@ def _second_best_figure(result: Result) -> Iterator[tuple[str, str, str]]:
         yield "Second-best pose", percent(share), f"of the best score, among {result.hypotheses:,} pose hypotheses"
 
 
-def _residual_histogram(residuals: tuple[Floats, Floats], max_residual: float) -> str:
-    from graphreg.reports.charts import LARGEST_VALUE, histogram_outline, line_chart
+def _residual_histogram(result: Result) -> str:
+    """Of the residuals whose median, RMS and 95 % quantile the page shows: as many of them between two quantiles."""
+    from graphreg.reports.charts import LARGEST_VALUE, line_chart
 
-    if max_residual >= LARGEST_VALUE:
-        return ""  # too large for a chart
-    edges = np.linspace(0, max_residual, RESIDUAL_BINS + 1)
-    outlines, larger = {}, []
-    for name, values in zip(("source", "target"), residuals, strict=True):
-        x, counts = histogram_outline(values, edges)
-        outlines[name] = x, counts / len(values) * 100
-        larger.append(f"{percent((values > max_residual).mean())} of the {name}")
-    svg = line_chart(outlines, "Residuals", "distance to the other scan, unit of the data", "% of points")
-    return chart_figure(svg, f"Beyond the axis: {' and '.join(larger)}.", "histogram")
+    edges = np.array(result.residual_quantiles)
+    if not len(edges) or not 0 < edges[-1] < LARGEST_VALUE:
+        return ""
+    shares = np.linspace(0, 100, len(edges))
+    svg = line_chart(
+        {"overlap": (edges, shares)},
+        "Residuals",
+        "distance to the target's surface, unit of the data",
+        "% of the overlap",
+    )
+    note = (
+        f"Share of the overlap that is nearer than a distance: half within {result.residual_median:.3g}, 95 % within "
+        f"{result.residual_95:.3g}. The other {percent(1 - result.overlap)} of the source are farther than "
+        f"{result.overlap_distance:.3g} from the target."
+    )
+    return chart_figure(svg, note, "histogram")
 
 
 def _history_charts(iterations: Sequence[Iteration]) -> Iterator[str]:
