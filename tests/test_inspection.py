@@ -144,8 +144,10 @@ def test_an_object_is_one_in_metres_and_in_millimetres(name: str) -> None:
 
 
 def test_what_is_too_large_for_an_object_in_millimetres_is_terrestrial() -> None:
-    points = random_cloud("box", 500, 0, 2 * PARAMETERS.max_object_millimetres)
-    assert inspect(points).guess.kind == "terrestrial"
+    points = random_cloud("box", 500, 0, 1.0)
+    assert inspect(points * 2 * PARAMETERS.max_object_millimetres).guess.kind == "room"
+    assert inspect(points * 2 * PARAMETERS.max_room_millimetres).guess.kind == "terrestrial"
+    assert inspect(points * 2 * PARAMETERS.max_object_millimetres * [1, 1, 0.05]).guess.kind == "terrestrial"
 
 
 def test_attributes_are_summarised_for_the_finite_points() -> None:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, as_cloud, extent, sample_rows
-from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import fit_planes
 from graphreg.threads import thread_count
 
 
@@ -209,7 +207,10 @@ def _upright_share(points: Floats, parameters: InspectionParameters = PARAMETERS
     sample = points[sample_rows(len(points), parameters.sample_size)]
     if len(sample) <= parameters.neighbours:
         return 0.0
-    steepness = np.abs(fit_planes(neighbour_graph(sample, parameters.neighbours))[0][:, 2])
+    near = sample[_core.Tree(sample, 1).nearest(sample, parameters.neighbours + 1, 1)[0]]
+    offsets = near - near.mean(axis=1, keepdims=True)
+    normals = np.linalg.eigh(np.einsum("nki,nkj->nij", offsets, offsets))[1][:, :, 0]
+    steepness = np.abs(normals[:, 2])
     return float(np.mean((steepness > parameters.horizontal) | (steepness < parameters.vertical)))
 
 

@@ -217,6 +217,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "reason": (str,),
     "overlap": (int, float),
     "inlier_rmse": (int, float, type(None)),
+    "overlap_distance": (int, float, type(None)),
+    "residual_quantiles": (list,),
     "degenerate_directions": (list,),
     "hypotheses": (int,),
     "timings": (dict,),
@@ -243,10 +245,10 @@ def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
         **{name: None if values[name] is None else _numbers(values[name], shape) for name, shape in optional.items()},
         "transformation": _numbers(values["transformation"], (4, 4)),
         "inlier_rmse": float("nan") if values["inlier_rmse"] is None else values["inlier_rmse"],
-        "overlap_distance": float("nan") if (within := values.get("overlap_distance")) is None else float(within),
-        "residual_quantiles": tuple(map(float, values.get("residual_quantiles", ()))),
+        "overlap_distance": float("nan") if values["overlap_distance"] is None else values["overlap_distance"],
+        "residual_quantiles": _series(values["residual_quantiles"]),
         "degenerate_directions": tuple(values["degenerate_directions"]),
-        "scores": tuple(_numbers(values["scores"], (len(values["scores"]),)).tolist()),
+        "scores": _series(values["scores"]),
         "timings": {stage: float(seconds) for stage, seconds in values["timings"].items()},
         "dropped": tuple(_numbers(values["dropped"], (2,)).astype(int).tolist()),
         "coincident": tuple(_numbers(values["coincident"], (2,)).astype(int).tolist()),
@@ -266,3 +268,7 @@ def _numbers(value: Any, shape: tuple[int, ...]) -> Floats:
     if array.dtype.kind not in "iuf" or array.shape != shape:
         raise ValueError(f"{shown(value)} are no {shape} numbers")
     return array.astype(np.float64)
+
+
+def _series(values: Any) -> tuple[float, ...]:
+    return tuple(_numbers(values, (len(values),)).tolist())

@@ -21,7 +21,6 @@ from graphreg.reports.page_payload import (
     UNKNOWN,
     encoded,
     frames,
-    largest_residual,
     levels,
     quantised,
     registration_payload,
@@ -132,13 +131,6 @@ def test_clouds_far_apart_are_displayed_closer_and_marked() -> None:
     payload, _ = payload_of(T @ pose(np.eye(3), [-1e8, 0, 0]), [], away, target)
     assert [frame["shortened"] for frame in payload["frames"]] == [True, False]
     assert payload["frames"][0]["distance"] == pytest.approx(1e8, rel=1e-3)
-
-
-def test_the_scale_of_residuals_covers_the_overlap() -> None:
-    residuals = np.concatenate([np.full(60, 0.1), np.full(40, 50.0)])
-    assert 0.1 < largest_residual(residuals, 0.6, 1.0) < 50
-    assert largest_residual(np.zeros(10), 1.0, 1.0) > 0
-    assert largest_residual(residuals, 0.0, 1.0) > 0
 
 
 @settings(max_examples=15)

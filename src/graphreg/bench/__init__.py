@@ -29,6 +29,7 @@ OURS = {
     "recall": "registration recall by the protocols of 3DMatch, 3DLoMatch, KITTI and ETH, beside other libraries and "
     "published figures",
     "scale": "sources of unknown scale, also photogrammetric ones, beside other libraries",
+    "cad": "scans of modelled parts and their CAD models: right or refused, deviations within the noise",
     "locate": "a small part in a large scene: crops, objects in clutter, several instances, a frame in a city",
     "sequences": "LiDAR odometry on whole sequences: RPE, ATE, KITTI segment errors and frames a second, beside other "
     "libraries",

@@ -122,7 +122,8 @@ def register(
     settings = dict(map(_setting, chosen or []))
     options = {"voxel": voxel, "dof": dof, "scale": _scale(scale), "max_iterations": max_iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
-    initial = None if init is None else _initial_pose(init, source, target, bool(settings.get("scale")))
+    similar = bool(settings.get("scale"))
+    initial = None if init is None else _initial_pose(init, source, target, similar)
     with byte_progress(f"reading {source.name}") as show:
         scan = read_scan(source, progress=show)
     moving = as_cloud(scan, str(source))

@@ -1,4 +1,4 @@
-"""Outliers told from surfaces by the volume that a point's neighbours fill around it.
+"""Outliers, distinguished from surfaces by the volume that a point's neighbours fill around it.
 
 On a surface, the ellipsoid of the second moments of the k nearest neighbours about a point is thin, and thinner still
 on a scan line; points that fill a volume have a round and larger one. With the distance r to the k-th neighbour and

@@ -237,10 +237,11 @@ def _residual_histogram(result: Result) -> str:
     """Of the residuals whose median, RMS and 95 % quantile the page shows: as many of them between two quantiles."""
     from graphreg.reports.charts import LARGEST_VALUE, line_chart
 
-    edges = np.array(result.residual_quantiles)
+    # The largest are far larger than the others, and would flatten the curve.
+    edges = np.array(result.residual_quantiles[:-1])
     if not len(edges) or not 0 < edges[-1] < LARGEST_VALUE:
         return ""
-    shares = np.linspace(0, 100, len(edges))
+    shares = np.linspace(0, 95, len(edges))
     svg = line_chart(
         {"overlap": (edges, shares)},
         "Residuals",
@@ -249,10 +250,11 @@ def _residual_histogram(result: Result) -> str:
     )
     note = (
         f"Share of the overlap that is nearer than a distance: half within {result.residual_median:.3g}, 95 % within "
-        f"{result.residual_95:.3g}. The other {percent(1 - result.overlap)} of the source are farther than "
-        f"{result.overlap_distance:.3g} from the target."
+        f"{result.residual_95:.3g}, all within {result.residual_quantiles[-1]:.3g}. "
+        f"The other {percent(1 - result.overlap)} of the source are farther than {result.overlap_distance:.3g} from "
+        "the target."
     )
-    return chart_figure(svg, note, "histogram")
+    return chart_figure(svg, note, "residuals")
 
 
 def _history_charts(iterations: Sequence[Iteration]) -> Iterator[str]:
