@@ -110,7 +110,8 @@ def opened(chromium: Browser) -> Iterator[Shown]:
     updating.start()
     address = f"http://127.0.0.1:{viewer.port}"
     chromium.reset()
-    chromium.resize(1000, 500)
+    # Wide enough for the clouds between a notification to the left and the docked controls to the right.
+    chromium.resize(1500, 500)
     chromium.open(f"{address}/{viewer.query}")
     yield Shown(live, chromium, address, saved)
     chromium.open("about:blank")
