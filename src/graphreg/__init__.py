@@ -20,6 +20,8 @@ from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
 from graphreg.multiscan.trajectory import Trajectory
+from graphreg.nonrigid.deformation import Deformation
+from graphreg.nonrigid.deforming import deform, deform_sequence
 from graphreg.registration import methods, prepare, register
 from graphreg.reports import notebook_pictures as _notebook_pictures  # noqa: F401 (registers what notebooks show)
 from graphreg.reports.registration_page import report
@@ -30,6 +32,7 @@ __all__ = [
     "AbsoluteOrientation",
     "Cloud",
     "ControlPoint",
+    "Deformation",
     "Deviation",
     "FileError",
     "Graph",
@@ -45,6 +48,8 @@ __all__ = [
     "__version__",
     "absolute_orientation",
     "batch",
+    "deform",
+    "deform_sequence",
     "deviation",
     "formats",
     "fpfh",

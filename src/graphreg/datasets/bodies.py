@@ -133,6 +133,27 @@ def hand(variant: int) -> ImplicitSurface:
     shape.add_ellipsoid([-22, -8, -32], [13, 10, 26], rotation_zyx(0.0, -0.1))
     shape.add_capsules([[1, 2, -40], [0, 4, -62], [-3, 6, -96]], [20, 18, 21])
     shape.add_ellipsoid([-18, 10, -62], [7, 6.5, 7])
+    for line, radii, spread, last in _fingers(rng):
+        shape.add_capsules(line, radii)
+        for joint, size in zip(line[:-1], radii, strict=False):
+            shape.add_ellipsoid(joint + np.array([0, 1.8, 0]), [size * 1.04, size, size * 1.1])
+        nail = (line[-1] - line[-2]) / last
+        shape.add_ellipsoid(
+            line[-1] + [0, 0.62 * radii[-1], 0] - 2 * nail, [0.7 * radii[-1], 1.8, 5], rotation_zyx(-spread)
+        )
+        shape.add_capsules(np.array([line[0] + [0, 7, 0], [0.35 * line[0][0], 12, -48]]), [2.4, 1.4])
+    return _body(shape.field(), 140)
+
+
+def hand_fingers(variant: int) -> list[tuple[Floats, Floats, float]]:
+    """Fingers of the hand: joints (4, 3) from knuckle to tip and radii (4,) in metres, and the spread in radians."""
+    rng = np.random.default_rng([variant, 3])
+    _relief(rng, 0.25, 6.0)  # `hand` samples its relief first
+    return [(line * MILLIMETRE, radii * MILLIMETRE, spread) for line, radii, spread, _ in _fingers(rng)]
+
+
+def _fingers(rng: np.random.Generator) -> list[tuple[Floats, Floats, float, float]]:
+    """Joints, radii, spread and the length of the last bone of each finger."""
     fingers = (
         ([27, 0, 14], (44, 26, 22), (8.6, 7.8, 7.0, 5.6), 0.22, (0.05, 0.16, 0.1)),
         ([9, 2, 19], (48, 31, 24), (8.8, 8.0, 7.2, 5.8), 0.05, (0.28, 0.38, 0.25)),
@@ -140,21 +161,15 @@ def hand(variant: int) -> ImplicitSurface:
         ([-26, -2, 8], (34, 21, 19), (7.2, 6.6, 6.0, 4.8), -0.30, (0.28, 0.45, 0.35)),
         ([33, -12, -34], (30, 30, 25), (11.0, 9.2, 8.2, 6.4), 0.85, (0.25, 0.3, 0.45)),
     )
+    found = []
     for knuckle, lengths, radii, spread, bends in fingers:
         line, curl = [np.array(knuckle, float)], 0.0
         for length, bend in zip(lengths, bends, strict=True):
             curl += bend * rng.uniform(0.85, 1.15)
             step = [np.sin(spread) * np.cos(curl), -np.sin(curl), np.cos(spread) * np.cos(curl)]
             line.append(line[-1] + length * np.array(step))
-        shape.add_capsules(line, radii)
-        for joint, size in zip(line[:-1], radii, strict=False):
-            shape.add_ellipsoid(joint + np.array([0, 1.8, 0]), [size * 1.04, size, size * 1.1])
-        nail = (line[-1] - line[-2]) / lengths[-1]
-        shape.add_ellipsoid(
-            line[-1] + [0, 0.62 * radii[-1], 0] - 2 * nail, [0.7 * radii[-1], 1.8, 5], rotation_zyx(-spread)
-        )
-        shape.add_capsules(np.array([line[0] + [0, 7, 0], [0.35 * line[0][0], 12, -48]]), [2.4, 1.4])
-    return _body(shape.field(), 140)
+        found.append((np.array(line), np.array(radii), spread, float(lengths[-1])))
+    return found
 
 
 def casting(variant: int) -> ImplicitSurface:

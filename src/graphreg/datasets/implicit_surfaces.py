@@ -70,7 +70,7 @@ class ImplicitSurface:
             if not len(active):
                 break
             here = origin + travelled[active, None] * directions[active]
-            distance = self._lower_bound(here)
+            distance = self.lower_bound(here)
             close = distance < self._voxel / 4
             distance[close] = self.field(here[close])
             arrived = np.abs(distance) < TRACING.tolerance * self.radius
@@ -84,7 +84,7 @@ class ImplicitSurface:
             travelled[active] += step
             active = active[travelled[active] < far[active]]
         hit = np.flatnonzero(np.isfinite(ranges))
-        distance, gradient = self._value_and_gradient(origin + ranges[hit, None] * directions[hit])
+        distance, gradient = self.value_and_gradient(origin + ranges[hit, None] * directions[hit])
         # One Newton step replaces the many that sphere tracing would need to come closer.
         fall = np.einsum("ij,ij->i", gradient, directions[hit])
         ranges[hit] -= np.where(fall < -0.05, distance / np.minimum(fall, -0.05), 0.0)
@@ -92,7 +92,7 @@ class ImplicitSurface:
         normals[hit] = gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-300)
         return ranges, normals
 
-    def _value_and_gradient(self, points: Floats) -> tuple[Floats, Floats]:
+    def value_and_gradient(self, points: Floats) -> tuple[Floats, Floats]:
         """The field and its gradient, by differences over the corners of small tetrahedra."""
         corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], float)
         width = 2e-4 * self.radius
@@ -114,7 +114,7 @@ class ImplicitSurface:
         grid = np.stack(np.meshgrid(centres, centres, centres, indexing="ij"), axis=-1).reshape(-1, 3)
         return np.asarray(self.field(grid) - TRACING.lipschitz * np.sqrt(0.75) * self._voxel)
 
-    def _lower_bound(self, points: Floats) -> Floats:
+    def lower_bound(self, points: Floats) -> Floats:
         size = TRACING.grid_size
         x, y, z = np.clip((points + self.radius) / self._voxel, 0, size - 1).astype(np.intp).T
         return np.asarray(self._grid[(x * size + y) * size + z])

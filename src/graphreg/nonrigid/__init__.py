@@ -1,0 +1,1 @@
+"""Deformable registration: the elastic method on the graph of the source, and coherent point drift."""
