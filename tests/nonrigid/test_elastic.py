@@ -50,7 +50,9 @@ def test_a_bent_body_with_a_hole_in_the_target() -> None:
     seen = target[other[:, 0] < 0.3]
     found = deform_elastic(working_cloud(body, 1500, 1), working_cloud(seen, 1500, 1), NONE, (np.eye(4),))
     moved, truth = carried(found.graph, found.motion), bent(2 * found.graph.points, 0.5) / 2
-    before = np.linalg.norm(found.graph.points - truth, axis=1)
-    assert np.sqrt((np.linalg.norm(moved - truth, axis=1) ** 2).mean()) < np.sqrt((before**2).mean()) / 3
+    before, after = (np.linalg.norm(points - truth, axis=1) for points in (found.graph.points, moved))
+    seen_part = found.graph.points[:, 0] < 0.25
+    assert np.median(after[seen_part]) < np.median(before[seen_part]) / 3
+    assert after[~seen_part].mean() < before[~seen_part].mean()
     for stage in found.history:
         assert all(b <= a for a, b in zip(stage.energies, stage.energies[1:], strict=False))

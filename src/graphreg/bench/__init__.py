@@ -31,6 +31,8 @@ OURS = {
     "scale": "sources of unknown scale, also photogrammetric ones, beside other libraries",
     "cad": "scans of modelled parts and their CAD models: right or refused, deviations within the noise",
     "locate": "a small part in a large scene: crops, objects in clutter, several instances, a frame in a city",
+    "deformation": "bodies that bend, twist and turn: error of both methods of deform, beside rigid registration and "
+    "pycpd; the fitted constants of the verdict",
     "sequences": "LiDAR odometry on whole sequences: RPE, ATE, KITTI segment errors and frames a second, beside other "
     "libraries",
     "multiway": "many scans to one set of poses, before and after the pose graph, with a foreign scan among them",

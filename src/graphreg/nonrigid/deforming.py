@@ -91,13 +91,29 @@ def deform(
     >>> bool(np.median(error) < 0.004)
     True
     """
+    return deform_with_evidence(
+        source, target, method=method, init=init, stiffness=stiffness, seed=seed, threads=threads
+    )[0]
+
+
+def deform_with_evidence(
+    source: Any,
+    target: Any,
+    *,
+    method: str = "elastic",
+    init: Any = None,
+    stiffness: float = 1.0,
+    seed: int = 0,
+    threads: int | None = None,
+) -> tuple[Deformation, Evidence]:
+    """Do what `deform` does, and also return what the verdict follows from."""
     began = time.perf_counter()
-    check_choice("method", method, METHODS)
+    chosen = check_choice("method", method, METHODS)
     check_positive("stiffness", stiffness)
     require_seed(seed)
     workers = thread_count(threads)
     clouds = as_cloud(source, "source", WORKING.least), as_cloud(target, "target", WORKING.least)
-    if isinstance(init, Deformation) and method != "elastic":
+    if isinstance(init, Deformation) and chosen != "elastic":
         raise InputError('init: a Deformation to begin with is for method="elastic", expected a 4x4 matrix')
     given = None if init is None or isinstance(init, Deformation) else as_pose(init)
     clock = _Clock(began)
@@ -107,14 +123,14 @@ def deform(
     clock.lap("register")
     correspondences = pair.scaled(supported_correspondences(*pair.preprocessed, workers))
     clock.lap("match")
-    warp, history = _run(pair, correspondences, starts, init, method, stiffness, workers)
+    warp, history = _run(pair, correspondences, starts, init, chosen, stiffness, workers)
     clock.lap("deform")
     points = warp.apply(clouds[0].points)
     evidence, strain = _judge(pair, warp, correspondences, workers)
     success, confidence, reason = judge_deformation(evidence)
     nearest = _core.Tree(pair.source.points, workers).nearest(pair.local(clouds[0].points), 1, workers)[0][:, 0]
     clock.lap("judge")
-    return Deformation(
+    found = Deformation(
         points=clouds[0].restore(points, np.nan),
         success=success,
         confidence=confidence,
@@ -126,12 +142,13 @@ def deform(
         transformation=pair.to_callers_frame(starts[0]),
         history=tuple(replace(stage, scale=stage.scale * pair.frame.unit) for stage in history),
         timings=clock.total(),
-        method=method,
+        method=chosen,
         settings={"stiffness": float(stiffness)},
         seed=int(seed),
         dropped=(clouds[0].dropped, clouds[1].dropped),
         warp=warp,
     )
+    return found, evidence
 
 
 def deform_sequence(

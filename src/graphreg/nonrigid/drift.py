@@ -26,7 +26,9 @@ from graphreg.poses import transform
 
 @dataclass(frozen=True)
 class DriftParameters:
-    """Constants of coherent point drift; all chosen. Lengths are in units of the clouds' spread.
+    """Constants of coherent point drift. Lengths are in units of the clouds' spread.
+
+    Width and smoothness are those of its authors, all others chosen.
 
     Attributes
     ----------
@@ -50,12 +52,12 @@ class DriftParameters:
         Converged where the objective does not change by more than this share.
     """
 
-    points: int = 5000
+    points: int = 3000
     inducing: int = 300
-    width: float = 1.0
-    smoothness: float = 3.0
+    width: float = 2.0
+    smoothness: float = 2.0
     outliers: float = 0.3
-    start: float = 0.4
+    start: float = 0.3
     least: float = 0.5
     iterations: int = 60
     tolerance: float = 1e-5
