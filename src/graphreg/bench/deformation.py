@@ -178,7 +178,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     said = [
         f"{WHOLE}: seen from all sides; {PARTIAL}: 0.7 of the deformation, from one viewpoint; different bodies: the "
         "target is another body",
-        f"right: RMS error of at most {100 * MAX_ERROR:g} % of the source's extent; between different bodies nothing is",
+        f"right: RMS error of at most {100 * MAX_ERROR:g} % of the source's extent; of different bodies nothing",
         f"pycpd: at most {PEER_ITERATIONS} iterations, its default; on {LARGE} {FEW_ITERATIONS}, to time them",
     ]
     for group in CONDITIONS:

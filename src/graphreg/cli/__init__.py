@@ -22,6 +22,7 @@ from graphreg.cli.compare import compare
 from graphreg.cli.console import plain
 from graphreg.cli.convert import convert
 from graphreg.cli.data import data
+from graphreg.cli.deform import deform
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
 from graphreg.cli.locate import locate
@@ -64,6 +65,7 @@ app = typer.Typer(
 app.command(cls=Command)(register)
 app.command(cls=Command)(locate)
 app.command(cls=Command)(compare)
+app.command(cls=Command)(deform)
 app.command(cls=Command)(sequence)
 app.command(cls=Command)(multiway)
 app.command(cls=Command)(view)

@@ -1,0 +1,38 @@
+"""graphreg deform: files in, the deformed scan out, and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.deforming_bodies import bent, bumpy_body
+from typer.testing import CliRunner
+
+import graphreg
+from graphreg.cli import app
+
+
+@pytest.fixture
+def scans(tmp_path: Path) -> tuple[Path, Path]:
+    for name, points in (("a.ply", bumpy_body(500)), ("b.ply", bent(bumpy_body(500, 1), 0.3))):
+        graphreg.write(tmp_path / name, points)
+    return tmp_path / "a.ply", tmp_path / "b.ply"
+
+
+@pytest.mark.slow
+def test_a_deformed_scan_and_its_strain(scans: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "deformed.ply"
+    done = CliRunner().invoke(app, ["deform", *map(str, scans), "-o", str(out), "--json", "--threads", "1"])
+    found = graphreg.Deformation.from_json(done.stdout)
+    assert done.exit_code == (0 if found.success else 1)
+    written = graphreg.read_cloud(out)
+    assert np.allclose(written.points, found.points, atol=1e-6)
+    assert np.allclose(written.attributes["strain"], found.strain, atol=1e-6)
+    assert json.loads(done.stdout)["method"] == "elastic"
+
+
+def test_bad_arguments(scans: tuple[Path, Path]) -> None:
+    for words in (["--method", "magic"], ["--stiffness", "0"], ["-o", "missing/folder/out.ply"]):
+        assert CliRunner().invoke(app, ["deform", *map(str, scans), *words]).exception is not None
