@@ -26,7 +26,8 @@ class Deformation:
     success : bool
         Whether the confidence is high enough.
     confidence : float
-        Probability that the deformation is right, from 0 to 1: fitted by `graphreg bench deformation`.
+        From 0 to 1, from what is explained, the correspondences that agree, and the strain. Not calibrated as a
+        probability.
     reason : str
         The verdict in one sentence.
     strain : (N,) ndarray

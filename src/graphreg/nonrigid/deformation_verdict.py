@@ -32,8 +32,8 @@ class DeformationVerdictParameters:
     least_cosine : float
         Of the normals of points that overlap (chosen).
     logit : tuple of float
-        A constant, and weights of the features in the order of `Evidence.features`: fitted by
-        `graphreg bench deformation`.
+        A constant, and weights of the features in the order of `Evidence.features` (chosen; the experiment on
+        deformation prints those that fit its runs).
     success : float
         Least confidence of a success (chosen).
     least_explained : float
