@@ -12,7 +12,7 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.argument_checks import check_choice, check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud, common_extent, extent
-from graphreg.engine.coincident_points import without_coincident
+from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
 from graphreg.nonrigid.deformation import Deformation
@@ -253,7 +253,7 @@ def _prepare(source: Cloud, target: Cloud, seed: int, threads: int) -> _Pair:
         prepared.append(replace(prepare_sample(cloud, seed=seed), name=name))
     origins = [np.median(cloud.points, axis=0) for cloud in (source, target)]
     local = [
-        without_isolated(np.ascontiguousarray(without_coincident(cloud).points - origin), name, threads)
+        without_isolated(_distinct(cloud.points, threads) - origin, name, threads)
         for cloud, origin, name in zip((source, target), origins, ("source", "target"), strict=True)
     ]
     unit = extent(local[0])
@@ -264,6 +264,12 @@ def _prepare(source: Cloud, target: Cloud, seed: int, threads: int) -> _Pair:
         for points, count in zip(local, (SOURCE_POINTS, TARGET_POINTS), strict=True)
     )
     return _Pair((prepared[0], prepared[1]), Frame(origins[0], origins[1], unit), x, y)
+
+
+def _distinct(points: Floats, threads: int) -> Floats:
+    """The points that are in no coincident cluster."""
+    coincident = coincident_points(points, threads)
+    return np.ascontiguousarray(points if coincident is None else points[~coincident])
 
 
 def _rigid_starts(pair: _Pair, init: Any, given: Floats | None, seed: int, threads: int) -> tuple[Floats, ...]:
