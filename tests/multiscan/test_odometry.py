@@ -12,6 +12,7 @@ import pytest
 from scipy.spatial import cKDTree
 from tests.support.walks import NOISE, POINTS, frame_at, in_first_frame, scene_points, walk_frames, walk_poses
 
+from graphreg.datasets import synthetic
 from graphreg.errors import InputError
 from graphreg.metrics import angular_error, translation_error
 from graphreg.multiscan.maps import LocalMap, MapParameters
@@ -47,12 +48,21 @@ def assert_same_poses(poses: Any, truth: Any, steps: int = 1) -> None:
 
 
 @pytest.mark.slow
+def test_the_second_frame_is_searched_for_and_not_refined_from_a_guess() -> None:
+    """In this street a wrong pose near that of the first frame fits: the rings of both frames meet on the ground."""
+    scans = list(synthetic.sequence("street", 3, 1.5, points=15_000, variant=1))
+    truth = inverse(scans[0].pose) @ np.array([scan.pose for scan in scans])
+    assert_same_poses(sequence([scan.points for scan in scans]).poses, truth, steps=2)
+
+
+@pytest.mark.slow
 def test_the_trajectory_is_estimated(trajectory: Trajectory, truth: np.ndarray) -> None:
     assert trajectory.success
     assert np.array_equal(trajectory.poses[0], np.eye(4))
     assert_same_poses(trajectory.poses, truth, steps=2)
     assert [step.number for step in trajectory.steps] == list(range(COUNT))
-    assert all(step.target == "map" and not step.global_search for step in trajectory.steps[1:])
+    assert all(step.target == "map" for step in trajectory.steps[1:])
+    assert [step.global_search for step in trajectory.steps] == [False, True] + [False] * (COUNT - 2)
     # The first step has no prediction; from then on no frame needs descriptors.
     assert all(step.reason.startswith("tracked") for step in trajectory.steps[2:])
 

@@ -158,7 +158,9 @@ class Odometry:
     def _registered(self, scan: LazyCloud, predicted: Floats) -> FrameResult:
         """The first attempt that succeeds; else the predicted pose, with the verdict of the most confident attempt."""
         best = None
-        for global_search in (True, False) if self._pairs else (False, True):
+        # Without a known velocity the predicted pose is a guess, and a wrong pose near it may fit.
+        guessed = self._pairs or self._velocity is None or self._lost
+        for global_search in (True, False) if guessed else (False, True):
             for name, target in self._targets().items():
                 init = None if global_search else inverse(target.pose) @ predicted
                 result = register(
