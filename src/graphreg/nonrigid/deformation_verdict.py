@@ -46,7 +46,7 @@ class DeformationVerdictParameters:
     least_cosine: float = 0.5
     logit: tuple[float, ...] = (-9.0, 6.0, 2.0, 1.5, -10.0)
     success: float = 0.8
-    least_explained: float = 0.5
+    least_explained: float = 0.85
 
 
 VERDICT = DeformationVerdictParameters()
