@@ -145,7 +145,7 @@ def test_a_count_that_is_none_is_refused(most: object) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bad", [np.empty((0, 3)), np.zeros((5, 3)), np.full((20, 3), np.nan), np.ones(3), "part"])
+@pytest.mark.parametrize("bad", [np.empty((0, 3)), np.zeros((5, 3)), np.full((20, 3), np.nan), np.ones(3), object()])
 def test_bad_clouds_are_refused_by_name(bad: object) -> None:
     good = table().part
     with pytest.raises(graphreg.InputError, match="part"):

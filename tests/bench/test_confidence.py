@@ -96,12 +96,19 @@ def test_fitted_constants_stand_beside_those_in_use() -> None:
                 "initial pose": 0, "correct": correct, "success": correct, "confidence": 0.5, "degenerate": False,
                 "nearest_inliers": inliers, "tightness": rng.random(), "spread": 20 * rng.random(),
                 "floating": 0.1 * rng.random(), "margin": rng.uniform(-1, 2), "similarity": rng.random(),
+                "seen_through": 0.1 * rng.random(), "variety": 0.3 * rng.random(),
+                "floating_in_clutter": rng.uniform(0.01, 1),
                 "roughness": rng.uniform(0, 0.4), "NEES / 6": rng.chisquare(6) / 6 if correct else None,
             }
         )  # fmt: skip
     table = confidence.tables(rows)["Fitted constants"]
-    assert [line["term"] for line in table] == ["constant", *features_of(rows[0]), *INFLATION_TERMS]
-    for line in table:
+    assert [line["term"] for line in table] == [
+        "constant",
+        *features_of(rows[0]),
+        *INFLATION_TERMS,
+        "share if degenerate or ambiguous",
+    ]
+    for line in table[:-1]:
         assert line["smallest without a fold"] <= line["largest without a fold"]
     assert any(
         line.startswith("cross-validated, constants fitted without the object") for line in confidence.summary(rows)

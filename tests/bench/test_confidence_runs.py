@@ -137,7 +137,7 @@ def test_pairs_of_a_list_count_as_their_benchmark_does(folder_of_lists: Path) ->
     for metres, correct in ((0.29, True), (0.31, False)):
         found = pair.truth.copy()
         found[0, 3] += metres
-        assert confidence_runs._counts_as_correct("3dmatch.json", pair, found) is correct
+        assert confidence_runs._near(found, pair.truth) is correct
 
 
 @pytest.mark.slow

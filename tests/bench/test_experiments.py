@@ -70,7 +70,8 @@ def test_the_command_writes_what_it_measures(name: str, tmp_path: Path) -> None:
     assert written.provenance.state == "current"
     assert written.rows
     page = (tmp_path / f"{name}.md").read_text()
-    assert page.startswith(f"# {written.title}\n\n- a quick run")
+    assert page.startswith(f"# {written.title}\n\n")
+    assert "\n- a quick run" in page
     assert written.title in (tmp_path / "README.md").read_text()
     # Charts are SVG alone; PNG is for rendered scans.
     assert not {path.stem for path in tmp_path.glob("*.svg")} & {path.stem for path in tmp_path.glob("*.png")}

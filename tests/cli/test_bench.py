@@ -54,7 +54,7 @@ def test_the_path_of_the_page_is_checked_first(run: CommandLine, name: str, mess
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nothing",), "name: expected one of accuracy"),
+        (("nothing",), "NAME: expected one of accuracy"),
         (("x84", "nothing"), "got 'nothing'"),
         (("x84", "--data", "nowhere"), "nowhere is not a folder"),
         (("x84", "--starts", "2"), "starts: not an option of x84"),

@@ -58,7 +58,7 @@ def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.nd
         (("good.xyz", "nowhere/out.ply"), "nowhere"),
         (("good.xyz", "out.ply", "--rule", "x84", "--alpha", "-1"), "alpha"),
         (("good.xyz", "out.ply", "--alpha", "8"), "--alpha: belongs to --rule x84"),
-        (("good.xyz", "out.ply", "-k", "1"), "k: expected a whole number from 2 on"),
+        (("good.xyz", "out.ply", "-k", "1"), "--neighbours: expected a whole number from 2 on"),
         (("good.xyz", "out.ply", "--threads", "0"), "threads"),
         (("good.xyz",), "OUT"),
         (("good.xyz", "./good.xyz"), "is the scan to be cleaned; choose another file, or pass --overwrite"),

@@ -130,8 +130,8 @@ def test_degenerate_directions_are_printed(folder: Path) -> None:
         (("nothing.ply", "target.ply"), "nothing.ply: No such file"),
         (("source.ply", "target.ply", "--method", "magic"), "expected one of"),
         (("source.ply", "target.ply", "--init", "source.ply"), "source.ply: expected a first row of 4 numbers"),
-        (("source.ply", "target.ply", "--iterations", "60"), "max_iterations: no setting of graphreg"),
-        (("source.ply", "target.ply", "--iterations", "0", "--method", "pipl"), "max_iterations: expected"),
+        (("source.ply", "target.ply", "--iterations", "60"), "--iterations: no setting of graphreg"),
+        (("source.ply", "target.ply", "--iterations", "0", "--method", "pipl"), "--iterations: expected"),
         (("source.ply", "target.ply", "--dof", "up"), "dof: expected some of"),
         (("source.ply", "target.ply", "--voxel", "0"), "voxel: expected a positive number"),
         (

@@ -17,6 +17,7 @@ from tests.support.snippets import LASTING, PAGES, PYTHON, UNWANTED, Block, bloc
 from tests.support.strategies import small_pair
 
 import graphreg
+from graphreg.clouds import as_cloud
 from graphreg.datasets import city
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
@@ -44,6 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "level": source,
         "ground": target,
         "scan": target,
+        "photogrammetry": source / 3,
         **dict.fromkeys(("part", "bolt", "frame"), source),
         **dict.fromkeys(("scene", "bin", "map"), target),
     }
@@ -55,9 +57,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A mesh of triangles between neighbouring points.
     nearest = graphreg.neighbour_graph(target, 2).neighbours
     graphreg.write(path / "part.stl", graphreg.Mesh(target, np.c_[np.arange(len(target)), nearest]))
-    (path / "frames").mkdir()
-    for number, points in enumerate((target, source)):
-        graphreg.write(path / "frames" / f"{number}.ply", points)
+    for name in ("frames", "ouster"):
+        (path / name).mkdir()
+        for number, points in enumerate((target, source)):
+            times = np.linspace(0, 0.1, len(points))
+            graphreg.write(path / name / f"{number}.ply", as_cloud(points, attributes={"t": times}))
     graphreg.write_poses(path / "ground_truth.kitti", [np.eye(4), T_target_source()])
     graphreg.write_poses(path / "T.txt", T_target_source())
     (path / "graph.g2o").write_text(GRAPH)

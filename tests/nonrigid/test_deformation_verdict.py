@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphreg.nonrigid.deformation_verdict import VERDICT, Evidence, judge_deformation
 
-GOOD = Evidence(0.95, 0.9, 200, 400, 0.03, 0.01)
+GOOD = Evidence(0.95, 0.9, 100, 400, 0.03, 0.01)
 shares = st.floats(0, 1)
 evidence = st.builds(Evidence, shares, shares, st.integers(0, 500), st.just(500), st.floats(0, 3), st.just(0.1))
 
@@ -25,5 +25,7 @@ def test_more_evidence_never_lowers_the_confidence(given_evidence: Evidence) -> 
 
 def test_success_needs_a_target_that_is_explained() -> None:
     assert judge_deformation(GOOD)[0]
-    assert not judge_deformation(replace(GOOD, explained=VERDICT.least_explained - 0.01))[0]
+    unexplained = replace(GOOD, explained=VERDICT.least_explained - 0.01)
+    assert not judge_deformation(unexplained)[0]
+    assert judge_deformation(replace(unexplained, agreeing=200))[0], "the target also saw other parts"
     assert not judge_deformation(replace(GOOD, agreeing=0, strain=0.5))[0]

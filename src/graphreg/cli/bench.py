@@ -111,8 +111,8 @@ def bench(
         else:
             output(page.read_text(encoding="utf-8"))
         note(f"written: {', '.join(map(str, (page, *others)))}, and the same as .json beside it")
-    if PAGE in names and not wanted:
-        note(f"written: {', '.join(map(str, redraw(out, data)))}")
+    if PAGE in names and not wanted and (drawn := redraw(out, data)):
+        note(f"written: {', '.join(map(str, drawn))}")
     note(f"written: {write_page(out)}")
     if report is not None:
         # The page of all existing results, whichever of them are new.

@@ -31,7 +31,8 @@ class VerdictParameters:
         the runs of `graphreg bench confidence`, which prints the fit beside the constants in use, and cross-validates
         it over objects and scenes.
     success : float
-        Confidence from which on a registration is a success; chosen.
+        Confidence from which on a registration is a success; chosen high, as a false success costs far more than a
+        missed one.
     ambiguous_share : float
         Confidence of a pose that is not determined, as a share of its probability: other poses are as probable. Fitted
         by the same command.
@@ -50,7 +51,7 @@ class VerdictParameters:
     """
 
     logit: tuple[float, ...] = (-12.4, 1.2, 4.3, 1.2, -4.6, -4.0, 0.8, 0.45, -2.8)
-    success: float = 0.75
+    success: float = 0.8
     ambiguous_share: float = 0.1
     probable: float = 0.4
     least_variety: float = 0.01

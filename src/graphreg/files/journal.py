@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import portalocker
-
 from graphreg.errors import FileError
 
 # Seconds between two calls of fsync. A line is passed to the system as soon as it is written, so that a killed process
@@ -86,6 +84,8 @@ class Journal:
             self._file.close()
 
     def _lock(self, path: Path) -> None:
+        import portalocker  # slow to import, and needed here alone
+
         try:
             # The system releases the lock when the process ends, also when it is killed.
             portalocker.lock(self._file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
