@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.commands import run_command
+from tests.files.test_viewpoints import write_pcd
+from tests.support.commands import CommandLine, run_command
 from tests.support.strategies import random_transform
 
 import graphreg
@@ -141,3 +142,22 @@ def test_bad_input_is_exit_status_2_and_names_the_argument(
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_viewpoints_of_the_files_are_initial_poses(run: CommandLine) -> None:
+    scans = list(synthetic.sequence("hare", 3, 30, points=2000))
+    for number, scan in enumerate(scans):
+        write_pcd(Path(f"{number}.pcd"), scan.pose, scan.points)
+    names = [f"{number}.pcd" for number in range(3)]
+    done = run("multiway", *names, "--init", "viewpoint", "--fixed", "1.pcd", "-o", "poses.npy", "--json")
+    assert done.status == 0, done.err
+    poses = np.load("poses.npy")
+    np.testing.assert_allclose(poses[1], scans[1].pose, atol=1e-12)  # as quaternions hold it
+    for pose, scan in zip(poses, scans, strict=True):
+        assert rmsd(pose, scan.pose, scan.points) < 0.01 * np.ptp(scan.points, axis=0).max()
+    for name in ("c.xyz", "d.xyz"):
+        graphreg.write(name, scans[0].points)
+    refused = run("multiway", "c.xyz", "d.xyz", "--init", "viewpoint")
+    assert refused.status == 2
+    assert "no pose" in refused.err

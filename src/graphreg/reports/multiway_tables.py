@@ -81,7 +81,9 @@ def control_rows(result: Multiway) -> Rows:
     decimals = _decimals(np.array([point.sigma for point in result.control]))
     rows: Rows = [("point", "scan", "kind", "dx", "dy", "dz", "sigma", "outcome")]
     for point in result.control:
-        residual = [MISSING if np.isnan(value) else f"{value:.{decimals}f}" for value in point.residual]
+        # Zero is added so that -0.00004 becomes 0.0000 and not -0.0000.
+        rounded = np.round(point.residual, decimals) + 0.0
+        residual = [MISSING if np.isnan(value) else f"{value:.{decimals}f}" for value in rounded]
         outcome = "used" if point.used else "outlier" if point.is_outlier else "not used"
         kind = "control" if point.known else "target"
         rows.append((point.name, result.names[point.scan], kind, *residual, f"{point.sigma:g}", outcome))
