@@ -21,5 +21,10 @@ def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -
     assert [row["found"] for row in rows if row["filter"] == "none"] == [None, 0.0]
     assert all(row["lost"] == 0 for row in rows if row["filter"] == "none")
     assert rows[2]["found"] > 0.9
-    text = "\n".join(clean.summary(rows))
-    assert "none: of 1 scans as they are 0.0% of the points is lost" in text
+    made = clean.tables(rows)
+    kept = next(line for line in made["Scans as they are"] if line["filter"] == "none")
+    assert (kept["scans"], kept["lost, at worst (%)"], kept["scans that lose over 3 %"]) == (1, 0.0, 0)
+    ours = next(line for line in made["Scans with outliers"] if line["filter"] == "volume")
+    assert (ours["outliers"], ours["for each point"]) == ("gaussian", 0.5)
+    assert ours["found, at worst (%)"] == pytest.approx(100 * rows[2]["found"], abs=0.05)
+    assert "none: 0 % of a scan without outliers is lost in the median of 1, 0 % at worst" in clean.summary(rows)

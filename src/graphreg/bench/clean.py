@@ -44,6 +44,9 @@ CORRUPTED = (
 )
 # In spacings of the scan: outliers nearer to its points are on its surface.
 ON_SURFACE = 2.0
+# A filter that takes more than this share of a scan without outliers takes too much.
+LITTLE = 0.03
+OURS, WORST = "volume", 6
 
 
 def _open3d_statistical(points: Floats) -> Mask:
@@ -62,7 +65,7 @@ def _open3d_radius(points: Floats) -> Mask:
 
 
 FILTERS: dict[str, Callable[[Floats], Mask]] = {
-    "volume": lambda points: inliers(points, rule="volume"),
+    OURS: lambda points: inliers(points, rule="volume"),
     "x84": inliers,
     "statistical 20/2 (Open3D)": _open3d_statistical,
     "statistical 50/1 (PCL's, by Open3D)": _pcl_statistical,
@@ -117,34 +120,78 @@ def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
         }
 
 
+def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return a line for each filter, kind and ratio of outliers, in percent, and the scans with the fewest found."""
+    as_they_are = [
+        {
+            "filter": name,
+            "scans": len(lost),
+            "lost, median (%)": _percent(np.median(lost)),
+            "lost, 95 % (%)": _percent(np.quantile(lost, 0.95)),
+            "lost, at worst (%)": _percent(lost.max()),
+            "scans that lose over 3 %": int((lost > LITTLE).sum()),
+        }
+        for name, lost in _by_filter(rows, "none", 0.0, "lost")
+    ]
+    corrupted = [
+        {
+            "outliers": kind,
+            "for each point": ratio,
+            "filter": name,
+            "found, median (%)": _percent(np.median(found)),
+            "found, at worst (%)": _percent(found.min()),
+            "off the surface, at worst (%)": _percent(_column(rows, name, kind, ratio, "found off surface").min()),
+            "lost, median (%)": _percent(np.median(lost := _column(rows, name, kind, ratio, "lost"))),
+            "lost, at worst (%)": _percent(lost.max()),
+        }
+        for kind, ratio in sorted({(row["outliers"], row["ratio"]) for row in rows if row["ratio"] > 0})
+        for name, found in _by_filter(rows, kind, ratio, "found")
+    ]
+    ours = [row for row in rows if row["filter"] == OURS and row["found"] is not None]
+    worst = [
+        {
+            "scan": row["cloud"],
+            "outliers": row["outliers"],
+            "for each point": row["ratio"],
+            **{f"{column} (%)": _percent(row[column]) for column in ("found", "found off surface", "lost")},
+        }
+        for row in sorted(ours, key=lambda row: float(row["found"]))[:WORST]
+    ]
+    return {
+        "Scans as they are": as_they_are,
+        "Scans with outliers": corrupted,
+        f"Where {OURS} finds the fewest outliers": worst,
+    }
+
+
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return statements about the results, one a line."""
-    lines = [
-        "lost: share of the scan's own points that is removed; found: share of the outliers that is removed; off "
-        f"surface: of those farther than {ON_SURFACE:g} spacings from the scan's points; ratio: outliers for each point"
+    made = tables(rows)
+    return [
+        "lost: share of the scan's own points that is removed; found: share of the outliers that is removed; off the "
+        f"surface: of those farther than {ON_SURFACE:g} spacings from the scan's points",
+        *(
+            f"{line['filter']}: {line['lost, median (%)']:g} % of a scan without outliers is lost in the median of "
+            f"{line['scans']}, {line['lost, at worst (%)']:g} % at worst"
+            for line in made["Scans as they are"]
+        ),
     ]
+
+
+def _by_filter(rows: Sequence[dict[str, Any]], kind: str, ratio: float, column: str) -> Iterator[tuple[str, Floats]]:
     for name in FILTERS:
-        mine = [row for row in rows if row["filter"] == name]
-        clean = sorted(row["lost"] for row in mine if row["ratio"] == 0)
-        if clean:
-            above = sum(share > 0.03 for share in clean)
-            lines.append(
-                f"{name}: of {len(clean)} scans as they are {np.median(clean):.1%} of the points is lost (median), "
-                f"{clean[-1]:.1%} at worst, more than 3 % of {above}"
-            )
-        for kind in KINDS:
-            found = [row for row in mine if row["outliers"] == kind]
-            if found:
-                every, off, lost = (
-                    np.array([row[column] for row in found if row[column] is not None])
-                    for column in ("found", "found off surface", "lost")
-                )
-                lines.append(
-                    f"{name}, {kind} outliers: {np.median(every):.1%} found (median; at worst {every.min():.1%}), "
-                    f"off the surface {np.median(off):.1%} (at worst {off.min():.1%}); {np.median(lost):.1%} of the "
-                    f"scan lost (at worst {lost.max():.1%})"
-                )
-    return lines
+        values = _column(rows, name, kind, ratio, column)
+        if len(values):
+            yield name, values
+
+
+def _column(rows: Sequence[dict[str, Any]], name: str, kind: str, ratio: float, column: str) -> Floats:
+    mine = [row[column] for row in rows if (row["filter"], row["outliers"], row["ratio"]) == (name, kind, ratio)]
+    return np.array([value for value in mine if value is not None], float)
+
+
+def _percent(share: float) -> float:
+    return round(100 * float(share), 1)
 
 
 @cache
