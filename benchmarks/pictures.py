@@ -10,10 +10,10 @@ import numpy as np
 import graphreg
 from graphreg.clouds import Floats, sample_rows
 from graphreg.datasets import synthetic
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.evidence import EVIDENCE
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.pyramid import SurfelPyramid
-from graphreg.engine.settings import EngineSettings
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports.comparison_page import deviation_colours
 from graphreg.reports.pictures import (
@@ -44,7 +44,7 @@ def stages() -> Image:
     pair = synthetic.pair("casting", 50.0, points=30_000)
     start = pose(rotation_from_vector(np.radians([50.0, -70.0, 110.0])), np.zeros(3))
     source = transform(start, pair.source - pair.source.mean(axis=0))
-    outcome = register_graphreg(source, pair.target, EngineSettings())
+    outcome = register_graphreg(EngineRun(source, pair.target))
     x, y = outcome.evidence.source, outcome.evidence.target
     found, first = outcome.transformation, outcome.history[0].transformation
     # Upright in the frame in which the target was made.

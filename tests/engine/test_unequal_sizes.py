@@ -9,8 +9,8 @@ from tests.support.strategies import random_transform
 import graphreg
 from graphreg.clouds import Floats
 from graphreg.datasets import synthetic
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.pipeline import register_graphreg
-from graphreg.engine.settings import EngineSettings
 from graphreg.engine.unequal_sizes import register_or_locate
 from graphreg.metrics import rmsd
 from graphreg.poses import inverse, transform
@@ -43,8 +43,8 @@ def test_a_crop_is_registered_to_the_scan(swapped: bool) -> None:
 @pytest.mark.slow
 def test_clouds_of_one_size_are_only_registered() -> None:
     pair = synthetic.pair("casting", 20.0, points=2_000)
-    ours = register_or_locate(pair.source, pair.target, EngineSettings())
-    alone = register_graphreg(pair.source, pair.target, EngineSettings())
+    run = EngineRun(pair.source, pair.target)
+    ours, alone = register_or_locate(run), register_graphreg(run)
     np.testing.assert_array_equal(ours.transformation, alone.transformation)
 
 

@@ -38,10 +38,10 @@ from graphreg.bench.pairs import (
 from graphreg.bench.ranking import FEATURES, RIGHT
 from graphreg.clouds import Floats, as_cloud
 from graphreg.datasets import ambiguous_scenes, synthetic
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.observability import Observability, median_roughness
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.pyramid import to_pyramid_frames
-from graphreg.engine.settings import EngineSettings
 from graphreg.engine.unequal_sizes import register_or_locate
 from graphreg.errors import InputError
 from graphreg.files import read
@@ -357,7 +357,7 @@ def _judged(
     Where `is_right` says which poses are, with the features of all candidates as well.
     """
     clouds = as_cloud(source, "source").points, as_cloud(target, "target").points
-    outcome = register_or_locate(*clouds, EngineSettings(), threads=thread_count(None))
+    outcome = register_or_locate(EngineRun(*clouds, threads=thread_count(None)))
     verdict, scores = outcome.verdict, (*(float(score) for score in outcome.evaluation.overlaps), None)
     ranked = {} if is_right is None else _ranked(outcome, is_right)
     observability = verdict.observability

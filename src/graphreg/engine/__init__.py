@@ -4,6 +4,7 @@ Modules, in the order in which data flow through them:
 
 settings         EngineSettings: what a caller can choose
 preprocessing    PreprocessedCloud: sampled points in a local frame
+engine_run       EngineRun: the arguments of a registration
 voxel_sizes      coarse and fine voxel sizes that suit both clouds
 surfels          voxel moments, and one surfel a voxel: point, normal, roughness
 cleaning         outlier removal by the X84 rule on the graph response

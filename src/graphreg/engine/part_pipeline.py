@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphreg.clouds import Floats
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.evidence import Evidence
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_candidates import Instance, find_instances
@@ -207,7 +208,8 @@ def _refine(
     piece = transform(inverse(scene.cloud.T_local_cloud), around)
     target = preprocess(piece, "scene", max_points=settings.points, seed=seed)
     try:
-        return register_graphreg(part.cloud, target, settings, _in_scene(instance.T, part, scene), seed, threads)
+        init = _in_scene(instance.T, part, scene)
+        return register_graphreg(EngineRun(part.cloud, target, settings, init, seed, threads))
     except InputError:
         return None
 

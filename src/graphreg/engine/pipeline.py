@@ -20,16 +20,16 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.ambiguity import compare_similar_poses
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.evidence import Evidence, PairEvidence
 from graphreg.engine.hypotheses import refine_initial_pose, search_poses
 from graphreg.engine.outcome import EngineOutcome, PoseEstimate
-from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, preprocess
+from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import build_pyramids, to_cloud_frames, to_pyramid_frames
 from graphreg.engine.refinement import FineRefinement, refine_on_mesh
-from graphreg.engine.settings import EngineSettings
 from graphreg.engine.verdict import VERDICT, Verdict, compare_with_others, judge
 from graphreg.errors import InputError
-from graphreg.method_interface import Callback, Iteration
+from graphreg.method_interface import Iteration
 from graphreg.poses import inverse, nearest_rotation, pose
 
 
@@ -58,24 +58,15 @@ RETRY = RetryParameters()
 _log = logging.getLogger(__name__)
 
 
-def register_graphreg(
-    source: Floats | PreprocessedCloud,
-    target: Floats | PreprocessedCloud,
-    settings: EngineSettings,
-    init: Floats | None = None,
-    seed: int = 0,
-    threads: int = 1,
-    callback: Callback | None = None,
-    retry: bool = True,
-) -> EngineOutcome:
+def register_graphreg(arguments: EngineRun, retry: bool = True) -> EngineOutcome:
     """Register the source to the target from any initial pose; with `init`, only refine that pose.
 
     Without `retry`, the first estimate is the outcome.
     """
-    run = _Run(source, target, settings, init, seed, threads, callback, _StageClock())
+    run = _TimedRun(**vars(arguments), clock=_StageClock())
     first = estimate = _estimate(run, _describe(run))
     verdict = _judge(run, estimate)
-    if init is not None or _stopped(first) or not retry:
+    if run.init is not None or _stopped(first) or not retry:
         return _outcome(run, estimate, verdict)
     if verdict.success and _may_repeat(verdict.evidence):
         # Other poses may fit as well: only a thorough search finds them all.
@@ -93,7 +84,7 @@ def register_graphreg(
     return _outcome(run, estimate, verdict)
 
 
-def _outcome(run: _Run, estimate: PoseEstimate, verdict: Verdict) -> EngineOutcome:
+def _outcome(run: _TimedRun, estimate: PoseEstimate, verdict: Verdict) -> EngineOutcome:
     return EngineOutcome(**{**estimate.__dict__, "timings": run.clock.seconds}, verdict=verdict)
 
 
@@ -108,17 +99,10 @@ def _may_repeat(evidence: Evidence) -> bool:
     return evidence.overlap > RETRY.repeated_overlap and evidence.inliers < RETRY.repeated_share * possible
 
 
-@dataclass(frozen=True)
-class _Run:
-    """The arguments of a registration, and the time that its stages take."""
+@dataclass(frozen=True, kw_only=True)
+class _TimedRun(EngineRun):
+    """A registration, and the time that its stages take."""
 
-    source: Floats | PreprocessedCloud
-    target: Floats | PreprocessedCloud
-    settings: EngineSettings
-    init: Floats | None
-    seed: int
-    threads: int
-    callback: Callback | None
     clock: _StageClock
 
     @property
@@ -126,10 +110,10 @@ class _Run:
         return np.eye(4) if self.init is None else self.init
 
 
-def _describe(run: _Run) -> PairEvidence:
+def _describe(run: _TimedRun) -> PairEvidence:
     """Everything that does not depend on the pose."""
     settings, threads = run.settings, run.threads
-    clouds = _preprocessed(run, settings.points)
+    clouds = run.preprocessed(settings.points)
     if settings.dof is not None:
         clouds = _in_target_axes(*clouds, run.initial)
     run.clock.lap("preprocess")
@@ -143,7 +127,7 @@ def _describe(run: _Run) -> PairEvidence:
 
 
 def _estimate(
-    run: _Run, evidence: PairEvidence, thorough: bool = False, before: tuple[Iteration, ...] = ()
+    run: _TimedRun, evidence: PairEvidence, thorough: bool = False, before: tuple[Iteration, ...] = ()
 ) -> PoseEstimate:
     """Search and refine; `before` is the history of earlier passes."""
     x, y = evidence.source, evidence.target
@@ -184,13 +168,14 @@ def _estimate(
         report(T)
     run.clock.lap("refine")
 
+    source, target = run.points
     return PoseEstimate(
         transformation=in_callers_frame(T),
         history=tuple(history),
         timings=run.clock.seconds,
         voxel=y.fine_voxel,
-        source=_points(run.source),
-        target=_points(run.target),
+        source=source,
+        target=target,
         evidence=evidence,
         hypotheses=candidates.proposed,
         candidates=tuple(in_callers_frame(candidate) for candidate in candidates.poses),
@@ -198,7 +183,7 @@ def _estimate(
     )
 
 
-def _judge(run: _Run, estimate: PoseEstimate) -> Verdict:
+def _judge(run: _TimedRun, estimate: PoseEstimate) -> Verdict:
     alone = VERDICT.most_margin if run.init is None else VERDICT.unknown_margin
     others = compare_with_others(estimate.evaluation, alone)
     verdict = judge(estimate.evidence, estimate.transformation, others, run.settings.free, run.threads)
@@ -206,14 +191,14 @@ def _judge(run: _Run, estimate: PoseEstimate) -> Verdict:
     return verdict
 
 
-def _retry_thoroughly(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
+def _retry_thoroughly(run: _TimedRun, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
     """Refine all proposals, not only the best; None where all of the source overlaps the target."""
     if verdict.evidence.overlap >= RETRY.whole_overlap:
         return None
     return _estimate(run, first.evidence, thorough=True, before=first.history)
 
 
-def _retry_with_reversed_normals(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
+def _retry_with_reversed_normals(run: _TimedRun, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
     """Search with the source's normals reversed: a cloud does not always say which side of it was seen.
 
     None where all of the source overlaps the target, and the surfaces do not constrain its pose.
@@ -227,7 +212,7 @@ def _retry_with_reversed_normals(run: _Run, first: PoseEstimate, verdict: Verdic
     return _estimate(run, evidence, thorough=True, before=first.history)
 
 
-def _retry_subsampled(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
+def _retry_subsampled(run: _TimedRun, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
     """Search on one point a coarse voxel, then refine the pose found on all points.
 
     Around a scanner most points are close to it, and voxels that suit these are too small for what distinguishes one
@@ -239,7 +224,7 @@ def _retry_subsampled(run: _Run, first: PoseEstimate, verdict: Verdict) -> PoseE
     if max(pyramid.density_contrast for pyramid in first.pyramids) < RETRY.density_contrast:
         return None
     voxel = first.pyramids[0].coarse_voxel
-    source, target = (cloud.subsample(voxel, run.threads) for cloud in _preprocessed(run, None))
+    source, target = (cloud.subsample(voxel, run.threads) for cloud in run.preprocessed(None))
     if min(len(source), len(target)) < run.settings.required_points:
         return None
     even_run = replace(run, source=source, target=target, settings=replace(run.settings, voxel=None))
@@ -274,26 +259,9 @@ class _StageClock:
         self._last = now
 
 
-def _preprocessed(run: _Run, max_points: int | None) -> tuple[PreprocessedCloud, PreprocessedCloud]:
-    """Both clouds with at most `max_points` points each; those that are preprocessed already stay as they are."""
-    weights = run.settings.weights or (None, None)
-
-    def sample(number: int, _: int) -> PreprocessedCloud:
-        cloud, name = (run.source, run.target)[number], ("source", "target")[number]
-        if isinstance(cloud, PreprocessedCloud):
-            return replace(cloud, name=name)
-        return preprocess(cloud, name, weights[number], max_points, run.seed)
-
-    return map_pair(sample, (0, 1), run.threads)
-
-
 def _in_target_axes(
     source: PreprocessedCloud, target: PreprocessedCloud, initial: Floats
 ) -> tuple[PreprocessedCloud, PreprocessedCloud]:
     """Both clouds in frames whose axes are the target's: the degrees of freedom are along these."""
     T_local_target = pose(np.eye(3), target.T_local_cloud[:3, :3].T @ target.T_local_cloud[:3, 3])
     return source.in_frame(T_local_target @ initial), target.in_frame(T_local_target)
-
-
-def _points(cloud: Floats | PreprocessedCloud) -> Floats:
-    return cloud.points if isinstance(cloud, PreprocessedCloud) else cloud

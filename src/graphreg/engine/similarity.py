@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from graphreg.clouds import Floats
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.evidence import PairEvidence
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.pipeline import register_graphreg
-from graphreg.engine.preprocessing import PreprocessedCloud, map_pair, preprocess
+from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import SurfelPyramid, to_cloud_frames, to_pyramid_frames
 from graphreg.engine.scale_observability import judge_scale
 from graphreg.engine.scale_votes import is_clear, propose_scales
@@ -64,14 +64,13 @@ def register_any_scale(
     """Register the source to the target, with `settings.scale` by a similarity; `init` may then be one too."""
     limits = scale_limits(settings.scale)
     if limits is None:
-        return register_or_locate(source, target, settings, init, seed, threads, callback)
-    run = _Run(source, target, settings, limits, seed, threads, callback)
+        return register_or_locate(EngineRun(source, target, settings, init, seed, threads, callback))
+    run = _ScaledRun(source, target, settings, None, seed, threads, callback, limits=limits)
     began = time.perf_counter()
     if init is not None:
         scale, rigid = split_similarity(init)
         return _similarity(run, run.register_at(float(np.clip(scale, *limits)), rigid), 0.0)
-    clouds = map_pair(run.preprocessed, (0, 1), threads)
-    proposed = propose_scales(*clouds, settings, limits, threads)
+    proposed = propose_scales(*run.preprocessed(settings.points), settings, limits, threads)
     best, equal = proposed[0].scale, 0
     history: tuple[Iteration, ...] = ()
     if len(proposed) > 1 and not is_clear(proposed):
@@ -91,24 +90,11 @@ def register_any_scale(
     return _ambiguous(outcome, 1 + equal) if equal else outcome
 
 
-@dataclass(frozen=True)
-class _Run:
-    """The arguments of a registration."""
+@dataclass(frozen=True, kw_only=True)
+class _ScaledRun(EngineRun):
+    """A registration, and the smallest and largest scale."""
 
-    source: Floats | PreprocessedCloud
-    target: Floats | PreprocessedCloud
-    settings: EngineSettings
     limits: tuple[float, float]
-    seed: int
-    threads: int
-    callback: Callback | None
-
-    def preprocessed(self, number: int, _: int) -> PreprocessedCloud:
-        cloud, name = (self.source, self.target)[number], ("source", "target")[number]
-        if isinstance(cloud, PreprocessedCloud):
-            return replace(cloud, name=name)
-        weights = (self.settings.weights or (None, None))[number]
-        return preprocess(cloud, name, weights, self.settings.points, self.seed)
 
     def register_at(
         self, scale: float, init: Floats | None = None, before: tuple[Iteration, ...] = (), quick: bool = False
@@ -120,11 +106,10 @@ class _Run:
 
         cloud, settings = self.source, replace(self.settings, scale=False)
         scaled = cloud.scaled(scale) if isinstance(cloud, PreprocessedCloud) else cloud * scale
-        register = partial(register_graphreg, retry=False) if quick else register_or_locate
-        rigid = register(scaled, self.target, settings, init, self.seed, self.threads, report)
+        run = EngineRun(scaled, self.target, settings, init, self.seed, self.threads, report)
+        rigid = register_graphreg(run, retry=False) if quick else register_or_locate(run)
         history = (*before, *(_of_source(iteration, scale, len(before)) for iteration in rigid.history))
-        points = cloud.points if isinstance(cloud, PreprocessedCloud) else cloud
-        return _Registered(scale, rigid, history, points, init is None)
+        return _Registered(scale, rigid, history, self.points[0], init is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +139,7 @@ class _Registered:
         )
 
 
-def _similarity(run: _Run, found: _Registered, voting: float) -> EngineOutcome:
+def _similarity(run: _ScaledRun, found: _Registered, voting: float) -> EngineOutcome:
     """Refine pose and scale together, and judge both; `voting`: seconds that it took to find the scale."""
     rigid, outcome = found.rigid, found.outcome()
     timings = {"vote": voting, **rigid.timings}
@@ -180,7 +165,7 @@ def _similarity(run: _Run, found: _Registered, voting: float) -> EngineOutcome:
     return replace(outcome, transformation=last.transformation, history=history, timings=timings, verdict=verdict)
 
 
-def _refined(run: _Run, outcome: EngineOutcome, scale: float) -> tuple[float, Floats]:
+def _refined(run: _ScaledRun, outcome: EngineOutcome, scale: float) -> tuple[float, Floats]:
     """The correction of the scale, and the rigid transform between the corrected pyramids."""
     x, y = outcome.pyramids
     at_scale = to_pyramid_frames(outcome.transformation, x, y)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from graphreg.clouds import Floats
+from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.part_pipeline import LocatedPart, locate_part
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
-from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
-from graphreg.method_interface import Callback, Iteration
+from graphreg.method_interface import Iteration
 from graphreg.poses import inverse
 
 
@@ -40,32 +40,24 @@ class UnequalSizesParameters:
 UNEQUAL_SIZES = UnequalSizesParameters()
 
 
-def register_or_locate(
-    source: Floats | PreprocessedCloud,
-    target: Floats | PreprocessedCloud,
-    settings: EngineSettings,
-    init: Floats | None = None,
-    seed: int = 0,
-    threads: int = 1,
-    callback: Callback | None = None,
-) -> EngineOutcome:
+def register_or_locate(run: EngineRun) -> EngineOutcome:
     """Register the source to the target; where that fails and one is much smaller, locate it in the other."""
-    outcome = register_graphreg(source, target, settings, init, seed, threads, callback)
+    outcome, settings = register_graphreg(run), run.settings
     stopped = len(outcome.history) < 2
     chosen = (settings.dof, settings.voxel, settings.weights) != (None, None, None)
-    if init is not None or stopped or chosen or outcome.verdict.success or not _sizes_differ(outcome):
+    if run.init is not None or stopped or chosen or outcome.verdict.success or not _sizes_differ(outcome):
         return outcome
     swapped = len(outcome.pyramids[0].coarse) > len(outcome.pyramids[1].coarse)
-    small, large = (target, source) if swapped else (source, target)
-    part, scene = _preprocessed(small, settings.points, seed), _preprocessed(large, None, seed).whole_cloud()
+    small, large = (run.target, run.source) if swapped else (run.source, run.target)
+    part, scene = _preprocessed(small, settings.points, run.seed), _preprocessed(large, None, run.seed).whole_cloud()
     try:
-        found, timings = locate_part(part, scene, 1, settings, seed, threads)
+        found, timings = locate_part(part, scene, 1, settings, run.seed, run.threads)
     except InputError:  # no surface stands out at the resolution of the part
         return outcome
     seconds = {**outcome.timings, "search": outcome.timings["search"] + sum(timings.values())}
     if not found or not found[0].verdict.success or found[0].symmetry:
         return replace(outcome, timings=seconds)
-    registered = _as_registration(outcome, found[0], swapped, source, target, settings, threads)
+    registered = _as_registration(outcome, found[0], swapped, run)
     refused = registered.verdict.evidence.floating > UNEQUAL_SIZES.most_floating
     return replace(outcome if refused else registered, timings=seconds)
 
@@ -79,18 +71,10 @@ def _preprocessed(cloud: Floats | PreprocessedCloud, max_points: int | None, see
     return cloud if isinstance(cloud, PreprocessedCloud) else preprocess(cloud, "points", None, max_points, seed)
 
 
-def _as_registration(
-    outcome: EngineOutcome,
-    located: LocatedPart,
-    swapped: bool,
-    source: Floats | PreprocessedCloud,
-    target: Floats | PreprocessedCloud,
-    settings: EngineSettings,
-    threads: int,
-) -> EngineOutcome:
+def _as_registration(outcome: EngineOutcome, located: LocatedPart, swapped: bool, run: EngineRun) -> EngineOutcome:
     """The located pose as the result: the covariance is that of both clouds, the verdict that of the part."""
     T = inverse(located.outcome.transformation) if swapped else located.outcome.transformation
-    at_pose = register_graphreg(source, target, settings, T, threads=threads)
+    at_pose = register_graphreg(replace(run, init=T, seed=0, callback=None))
     verdict = replace(
         at_pose.verdict,
         success=True,
