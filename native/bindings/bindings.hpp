@@ -91,6 +91,7 @@ void bind_meshes(nb::module_& module);
 void bind_pair_forces(nb::module_& module);
 void bind_parsing(nb::module_& module);
 void bind_scene_index(nb::module_& module);
+void bind_smooth_union(nb::module_& module);
 void bind_surfel_map(nb::module_& module);
 void bind_surfels(nb::module_& module);
 void bind_voxels(nb::module_& module);

@@ -35,6 +35,7 @@ NB_MODULE(_core, module) {
     graphreg::bind_pair_forces(module);
     graphreg::bind_parsing(module);
     graphreg::bind_scene_index(module);
+    graphreg::bind_smooth_union(module);
     graphreg::bind_surfel_map(module);
     graphreg::bind_surfels(module);
     graphreg::bind_voxels(module);

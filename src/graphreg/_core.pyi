@@ -395,6 +395,18 @@ def gaussian_forces(
 ) -> tuple[_Floats, _Floats]:
     """`gaussian_weights` (N,), and the same sum of the offsets y_j - x_i (N, 3)."""
 
+def smooth_union(
+    points: _Floats,
+    order: NDArray[np.int64],
+    parts: _Floats,
+    blend: float,
+    reach: float,
+    block: int,
+) -> _Floats:
+    """Signed distances (N,) of points (N, 3) from the smooth union of parts (P, 18), whose columns are those of
+    `SmoothUnion.field`: -blend log sum_i exp(-d_i / blend). Points are taken in `order`, `block` of them together;
+    parts that are by `reach` farther than the nearest may be left out."""
+
 def feature_histograms(
     points: _Floats,
     normals: _Floats,

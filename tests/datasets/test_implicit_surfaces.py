@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support import twins
 
+import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.datasets.implicit_surfaces import TRACING, ImplicitSurface, SmoothUnion
 from graphreg.datasets.surfaces import rotation_zyx
@@ -76,6 +78,37 @@ def test_a_smooth_union_is_at_most_the_nearest_part_and_within_the_blend_of_it()
     found = union.field()(points)
     assert (found <= nearest + 1e-9).all()
     assert (found >= nearest - blend * np.log(len(centres)) - 1e-9).all()
+
+
+@pytest.mark.parametrize("block", [1, 7, 256])
+def test_the_kernel_of_smooth_unions_agrees_with_its_twin(block: int) -> None:
+    rng = np.random.default_rng(0)
+    frames = [
+        rotation_zyx(*angles) * axes
+        for angles, axes in zip(rng.random((40, 3)), rng.random((40, 3)) + 0.2, strict=True)
+    ]
+    start, run = rng.uniform(-9, 9, (40, 3)), rng.normal(size=(40, 3)) * (rng.random((40, 1)) > 0.3)
+    parts = np.array(
+        [_numbers(*part) for part in zip(frames, start, run, rng.random(40), rng.random(40) - 0.5, strict=True)]
+    )
+    points, blend = rng.uniform(-10, 10, (500, 3)), 0.3
+    order = np.argsort(points[:, 0])
+    expected = twins.smooth_union(points, parts, blend)
+    every_part = _core.smooth_union(points, order, parts, blend, np.inf, block)
+    np.testing.assert_allclose(every_part, expected, rtol=0, atol=1e-6)  # square roots of rounded differences
+    near_parts = _core.smooth_union(points, order, parts, blend, 10 * blend, block)
+    assert (near_parts >= every_part).all()
+    assert (near_parts <= every_part + blend * len(parts) * np.exp(-10)).all()
+
+
+def _numbers(frame: Floats, start: Floats, run: Floats, radius: float, growth: float) -> list[float]:
+    """A part as the kernel takes it: of an axis from `start` to `start + run`, in the metric of a frame."""
+    metric = frame @ frame.T
+    push, length2 = metric @ run, float(run @ metric @ run)
+    rows, columns = np.triu_indices(3)
+    quadratic = metric[rows, columns] * np.where(rows == columns, 1, 2)
+    square = [*quadratic, *(-2 * metric @ start), float(start @ metric @ start)]
+    return [*push, float(-push @ start), 1 / max(length2, 1e-30), length2, radius, growth, *square]
 
 
 def test_constants_are_shares() -> None:

@@ -384,3 +384,17 @@ def surfel_at(
         if found is not None:
             return 2, *found
     return 1, nothing, nothing
+
+
+def smooth_union(points: Floats, parts: Floats, blend: float) -> Floats:
+    """Signed distances (N,) of points (N, 3) from all parts (P, 18) of a smooth union; the columns are the kernel's."""
+    x, y, z = points.T
+    one = np.ones_like(x)
+    along = np.stack([x, y, z, one], axis=1) @ parts[:, :4].T
+    scale, length2, radius, growth = parts[:, 4:8].T
+    share = np.clip(along * scale, 0, 1)
+    monomials = np.stack([x * x, x * y, x * z, y * y, y * z, z * z, x, y, z, one], axis=1)
+    away2 = monomials @ parts[:, 8:].T + share * (share * length2 - 2 * along)
+    gap = np.sqrt(np.maximum(away2, 0)) - radius - share * growth
+    least = gap.min(axis=1)
+    return np.asarray(least - blend * np.log(np.exp((least[:, None] - gap) / blend).sum(axis=1)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
+import graphreg._core as _core
 from graphreg.clouds import Floats
 
 # Points of a distance field that are evaluated together: few enough that most parts are too far away to matter.
@@ -166,30 +166,14 @@ class SmoothUnion:
         project = np.vstack([push.T, -np.einsum("pi,pi->p", push, start)])
         length2 = np.einsum("pi,pi->p", push, run)
         scale = 1 / np.maximum(length2, 1e-30)
-        growth, blend, relief = last - first, self.blend, self.relief
+        parts = np.column_stack([project.T, scale, length2, first, last - first, square.T])
+        blend, relief = self.blend, self.relief
 
         def distance(points: Floats) -> Floats:
-            result = np.empty(len(points))
             order = cKDTree(points, leafsize=FIELD_BLOCK // 2, balanced_tree=False, compact_nodes=False).indices
-            for begin in range(0, len(points), FIELD_BLOCK):
-                here = order[begin : begin + FIELD_BLOCK]
-                block = points[here]
-                middle = block.mean(axis=0, keepdims=True)
-                spread = np.sqrt(((block - middle) ** 2).sum(axis=1).max())
-                gap = part_distances(middle, slice(None))[0]
-                matters = np.flatnonzero(gap < gap.min() + 2.4 * spread + NEGLIGIBLE_DISTANCE * blend)
-                gap = part_distances(block, matters)
-                least = gap.min(axis=1)
-                total = np.exp((least[:, None] - gap) / blend).sum(axis=1)
-                result[here] = least - blend * np.log(total)
-            return result if relief is None else result - relief(points)
-
-        def part_distances(points: Floats, parts: Any) -> Floats:
-            one = np.ones((len(points), 1))
-            along = np.hstack([points, one]) @ project[:, parts]
-            share = np.clip(along * scale[parts], 0.0, 1.0)
-            away2 = np.hstack([points[:, rows] * points[:, columns], points, one]) @ square[:, parts]
-            away2 += share * (share * length2[parts] - 2 * along)
-            return np.asarray(np.sqrt(np.maximum(away2, 0.0)) - first[parts] - share * growth[parts])
+            found = _core.smooth_union(
+                np.ascontiguousarray(points), order, parts, blend, NEGLIGIBLE_DISTANCE * blend, FIELD_BLOCK
+            )
+            return found if relief is None else found - relief(points)
 
         return distance
