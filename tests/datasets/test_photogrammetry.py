@@ -25,7 +25,7 @@ def test_the_truth_aligns_the_clouds() -> None:
 @pytest.mark.slow
 def test_the_scale_is_as_asked_or_within_its_range() -> None:
     assert scale_of(photogrammetric_pair("hare", scale=4.0, points=500).T_target_source) == pytest.approx(4)
-    for seed in range(5):
+    for seed in range(3):
         pair = photogrammetric_pair("hare", points=500, seed=seed)
         as_similarity(pair.T_target_source, "truth")
         assert 0.1 <= scale_of(pair.T_target_source) <= 10
@@ -35,12 +35,12 @@ def test_the_scale_is_as_asked_or_within_its_range() -> None:
 def test_the_density_is_more_uneven_than_that_of_a_scan() -> None:
     def contrast(source: Floats, target: Floats) -> float:
         """Of the number of source points around points of the target, where there are any."""
-        around = target[::20]
+        around = target[::7]
         near = cKDTree(source).query_ball_point(around, 0.03 * np.ptp(target), return_length=True)
         return float(np.quantile(near[near > 0], 0.95) / np.quantile(near[near > 0], 0.05))
 
-    pairs = [photogrammetric_pair("hare", points=6_000, seed=seed) for seed in range(3)]
-    scans = [synthetic.pair("hare", 30.0, points=6_000, seed=seed) for seed in range(3)]
+    pairs = [photogrammetric_pair("hare", points=2_000, seed=seed) for seed in range(3)]
+    scans = [synthetic.pair("hare", 30.0, points=2_000, seed=seed) for seed in range(3)]
     photos, scanned = (
         np.median([contrast(transform(pair.T_target_source, pair.source), pair.target) for pair in some])
         for some in (pairs, scans)

@@ -16,6 +16,8 @@ from graphreg.metrics import angular_error
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
+pytestmark = pytest.mark.usefixtures("small_demo")
+
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +36,6 @@ def test_all_of_them_are_here_and_in_the_docs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_pictures")
 def test_two_scans(tmp_path: Path) -> None:
     held = run("two_scans.py")
     assert held["result"].success
@@ -91,7 +92,6 @@ def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_pictures")
 def test_the_notebook(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
     notebook = json.loads((FOLDER / "first_registration.ipynb").read_text(encoding="utf-8"))

@@ -85,9 +85,9 @@ def test_clutter_is_found_in_a_cube_however_it_is_rotated() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hare", "casting"])
-@pytest.mark.parametrize("ratio", [2, 5, 10])
+@pytest.mark.parametrize("ratio", [2, 10])
 def test_scans_are_registered_through_ten_times_as_many_outliers(name: str, ratio: float) -> None:
-    pair = synthetic.pair(name, 30.0, points=8_000)
+    pair = synthetic.pair(name, 30.0, points=4_000)
     source, target = (with_clutter(points, ratio, seed)[0] for seed, points in enumerate((pair.source, pair.target)))
     found = graphreg.register(source, target)
     size = np.linalg.norm(np.ptp(pair.target, axis=0))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.strategies import small_pair, small_result, small_scan
 
 import graphreg
-from graphreg.datasets import synthetic
 from graphreg.datasets.photogrammetry import photogrammetric_pair
 from graphreg.method_interface import Iteration
 from graphreg.metrics import angular_error
@@ -18,11 +20,18 @@ MOST_DEGREES = 0.5
 MOST_SCALE_ERROR = 0.005
 
 
+@lru_cache
+def tripled() -> graphreg.Result:
+    """A source three times as large, registered with a scale by one thread."""
+    pair = small_pair("casting")
+    return graphreg.register(pair.source * 3, pair.target, scale=True, threads=1)
+
+
 @pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(st.floats(-2.3, 2.3), st.integers(0, 2**20))
 def test_a_scaled_source_is_registered_from_any_pose(log_scale: float, seed: int) -> None:
-    pair = synthetic.pair("hare", 30.0, points=6_000)
+    pair = small_pair("hare")
     scale = float(np.exp(log_scale))
     T = pose(rotation_from_vector(np.random.default_rng(seed).normal(size=3)), [2.0, 0.0, -1.0])
     result = graphreg.register(transform(T, pair.source) / scale, pair.target, scale=True)
@@ -34,7 +43,7 @@ def test_a_scaled_source_is_registered_from_any_pose(log_scale: float, seed: int
 
 @pytest.mark.slow
 def test_the_result_is_consistent() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
+    pair = small_pair("casting")
     seen: list[Iteration] = []
     result = graphreg.register(pair.source / 2, pair.target, scale=(1.0, 4.0), callback=seen.append)
     assert result.success
@@ -52,15 +61,15 @@ def test_the_result_is_consistent() -> None:
 
 @pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_threads() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
-    one, two = (graphreg.register(pair.source * 5, pair.target, scale=True, threads=count) for count in (1, 2))
+    pair = small_pair("casting")
+    one, two = tripled(), graphreg.register(pair.source * 3, pair.target, scale=True, threads=2)
     assert np.array_equal(one.transformation, two.transformation)
     assert np.array_equal(np.asarray(one.covariance), np.asarray(two.covariance))
 
 
 @pytest.mark.slow
 def test_a_scale_outside_its_limits_is_not_found() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
+    pair = small_pair("casting")
     result = graphreg.register(pair.source * 3, pair.target, scale=(0.5, 2.0))
     assert not result.success
     assert 0.5 - 1e-12 <= result.scale <= 2.0 + 1e-12
@@ -68,7 +77,7 @@ def test_a_scale_outside_its_limits_is_not_found() -> None:
 
 @pytest.mark.slow
 def test_limits_around_one_are_a_rigid_registration() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
+    pair = small_pair("casting")
     result = graphreg.register(pair.source, pair.target, scale=(1.0, 1.0))
     assert result.success
     assert result.scale == pytest.approx(1.0, abs=1e-12)
@@ -76,8 +85,8 @@ def test_limits_around_one_are_a_rigid_registration() -> None:
 
 @pytest.mark.slow
 def test_without_scale_the_result_has_none() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
-    plain, off = graphreg.register(pair.source, pair.target), graphreg.register(pair.source, pair.target, scale=False)
+    pair = small_pair("casting")
+    plain, off = small_result("casting"), graphreg.register(pair.source, pair.target, scale=False)
     assert plain.scale == off.scale == 1.0
     assert np.array_equal(plain.transformation, off.transformation)
     assert plain.covariance is not None
@@ -86,7 +95,7 @@ def test_without_scale_the_result_has_none() -> None:
 
 @pytest.mark.slow
 def test_an_initial_similarity_is_refined() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
+    pair = small_pair("casting")
     init = pair.T_target_source @ np.diag([2.02, 2.02, 2.02, 1.0])
     result = graphreg.register(pair.source / 2, pair.target, scale=True, init=init)
     assert result.scale == pytest.approx(2.0, rel=MOST_SCALE_ERROR)
@@ -94,13 +103,13 @@ def test_an_initial_similarity_is_refined() -> None:
 
 @pytest.mark.slow
 def test_clouds_that_do_not_match_are_not_registered_at_any_scale() -> None:
-    hare, casting = (synthetic.scan(name, points=4_000).points for name in ("hare", "casting"))
+    hare, casting = (small_scan(name) for name in ("hare", "casting"))
     assert not graphreg.register(hare * 4, casting, scale=True).success
 
 
 @pytest.mark.slow
 def test_preprocessed_clouds_and_meshes_are_scaled_too() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
+    pair = small_pair("casting")
     source, target = graphreg.prepare(pair.source * 3), graphreg.prepare(pair.target)
     result = graphreg.register(source, target, scale=True)
     assert result.success
@@ -109,8 +118,8 @@ def test_preprocessed_clouds_and_meshes_are_scaled_too() -> None:
 
 @pytest.mark.slow
 def test_swapping_the_clouds_inverts_the_scale() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
-    there = graphreg.register(pair.source * 3, pair.target, scale=True)
+    pair = small_pair("casting")
+    there = tripled()
     back = graphreg.register(pair.target, pair.source * 3, scale=True)
     assert there.scale * back.scale == pytest.approx(1, rel=2 * MOST_SCALE_ERROR)
     assert (
@@ -145,15 +154,15 @@ def test_methods_that_define_no_scale_refuse_it(method: str) -> None:
 
 @pytest.mark.slow
 def test_a_callback_can_stop_it() -> None:
-    pair = synthetic.pair("casting", 20.0, points=4_000)
+    pair = small_pair("casting")
     result = graphreg.register(pair.source * 3, pair.target, scale=True, callback=lambda _: True)
     assert len(result.history) == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dragon", "room"])
-def test_a_photogrammetric_cloud_is_registered_to_a_laser_scan(name: str) -> None:
-    pair = photogrammetric_pair(name, points=10_000)
+@pytest.mark.parametrize(("name", "points"), [("dragon", 5_000), ("room", 10_000)])
+def test_a_photogrammetric_cloud_is_registered_to_a_laser_scan(name: str, points: int) -> None:
+    pair = photogrammetric_pair(name, points=points)
     result = graphreg.register(pair.source, pair.target, scale=True)
     true_scale, true_pose = split_similarity(pair.T_target_source)
     assert result.success
