@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import graphreg
 from graphreg.datasets import ambiguous_scenes
-from graphreg.engine.ambiguity import AMBIGUITY, least_difference, surfels_off_the_surface
+from graphreg.engine.ambiguity import AMBIGUITY, PoseDetails, least_difference, surfels_off_the_surface
 from graphreg.engine.evidence import EVIDENCE, PairEvidence
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
@@ -98,3 +100,35 @@ def test_the_difference_that_refutes_grows_with_the_count() -> None:
     assert least_difference(0) == AMBIGUITY.least
     assert least_difference(10) < least_difference(100) < least_difference(1000)
     assert least_difference(10_000) == AMBIGUITY.share * 10_000
+
+
+FITS = PoseDetails(off=(10, 2), compared=(2000, 800), seen_through=0.0)
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        PoseDetails(off=(100, 20), compared=(2000, 800), seen_through=0.0),
+        PoseDetails(off=(200, 40), compared=(4000, 1600), seen_through=0.0),
+        PoseDetails(off=(10, 2), compared=(2000, 800), seen_through=0.3),
+    ],
+    ids=["off the surface", "off the surface, overlaps more", "seen through"],
+)
+def test_details_refute_a_pose_at_which_more_is_unexplained(worse: PoseDetails) -> None:
+    assert FITS.refute(worse)
+    assert not worse.refute(FITS)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (FITS, FITS),
+        (FITS, PoseDetails(off=(20, 4), compared=(4000, 1600), seen_through=0.0)),
+        (replace(FITS, seen_through=0.3), PoseDetails(off=(100, 20), compared=(2000, 800), seen_through=0.0)),
+        (replace(FITS, off=(100, 2)), replace(FITS, off=(0, 40))),
+    ],
+    ids=["equal", "as much, of more overlap", "free space contradicts", "fine and coarse contradict each other"],
+)
+def test_details_that_agree_or_contradict_each_other_refute_neither(one: PoseDetails, other: PoseDetails) -> None:
+    assert not one.refute(other)
+    assert not other.refute(one)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Floats, Mask
 from graphreg.engine.evidence import EVIDENCE, PairEvidence, PoseEvaluation, in_fine_voxels
+from graphreg.engine.free_space import seen_through
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.observability import degenerate_steps
 from graphreg.engine.pose_sets import box_corners, distinct_poses
@@ -41,6 +42,8 @@ class AmbiguityParameters:
     least, deviations, share : float
         A pose is refuted by another one with fewer surfels off the surface if the difference exceeds this number plus
         so many standard deviations of the count, and this share of it.
+    seen_through : float
+        It is refuted too if so much more is seen through, as a share.
     """
 
     height: float = 1.0
@@ -51,6 +54,7 @@ class AmbiguityParameters:
     least: float = 8.0
     deviations: float = 4.0
     share: float = 0.5
+    seen_through: float = 0.1
 
 
 AMBIGUITY = AmbiguityParameters()
@@ -81,21 +85,23 @@ def compare_similar_poses(
     poses : (P, 4, 4) ndarray
         In their new order.
     evaluation : PoseEvaluation
-        With what is unexplained at each of them.
+        With those that the details refute.
     """
-    similar = np.flatnonzero(evaluation.similarities() >= EVIDENCE.ambiguous_similarity)
+    # A wrong pose may overlap far more than the right one: what overlaps less is compared as well.
+    ratios = evaluation.information / max(float(evaluation.information[0]), 1.0)
+    similar = np.flatnonzero(ratios >= EVIDENCE.ambiguous_similarity)
     if len(similar) < 2:
         return poses, evaluation
     poses = poses.copy()
-    unexplained = np.zeros(len(poses))
-    for number in similar:
+    details: dict[int, PoseDetails] = {}
+    for number in similar.tolist():
         poses[number] = refine.surfel_steps(poses[number], threads)
-        unexplained[number] = surfels_off_the_surface(evidence, poses[number], threads)
-    evaluation = replace(evaluation, unexplained=unexplained, limit=least_difference(unexplained[similar].min()))
-    order = np.arange(len(poses))
-    best = similar[np.argmin(unexplained[similar])]
-    if unexplained[0] > unexplained[best] + evaluation.limit:
-        order = np.concatenate([[best], np.delete(order, best)])
+        details[number] = details_at(evidence, poses[number], threads)
+    better = [number for number in details if details[number].refute(details[0])]
+    first = min([0, *better], key=lambda number: details[number].share)
+    refuted = np.array([n in details and details[first].refute(details[n]) for n in range(len(poses))])
+    evaluation = replace(evaluation, refuted=refuted)
+    order = np.concatenate([[first], np.delete(np.arange(len(poses)), first)])
     # Fine refinement may lead several to the same pose.
     corners = box_corners(evidence.source.coarse.points)
     order = order[distinct_poses(poses[order], corners, SEARCH.converged, len(order))]
@@ -118,17 +124,76 @@ def least_difference(count: float) -> float:
     return float(max(AMBIGUITY.least + AMBIGUITY.deviations * np.sqrt(count), AMBIGUITY.share * count))
 
 
-def surfels_off_the_surface(evidence: PairEvidence, T: Floats, threads: int = 1) -> int:
-    """Return the number of surfels of both clouds, fine and coarse, that are close to the other cloud but off it.
+@dataclass(frozen=True)
+class PoseDetails:
+    """How the details of two clouds agree at a pose.
 
-    Fine ones show small features, coarse ones those that are too high for the fine resolution.
+    Attributes
+    ----------
+    off : tuple of int
+        Number of surfels of both clouds that are close to the other cloud but off its surface: of the fine ones, which
+        show small features, and of the coarse ones, which show those that are too high for the fine resolution.
+    compared : tuple of int
+        Number of surfels of both clouds that have a surface of the other one above or below them, fine and coarse.
+    seen_through : float
+        As in `Evidence`.
     """
+
+    off: tuple[int, int]
+    compared: tuple[int, int]
+    seen_through: float
+
+    @property
+    def share(self) -> float:
+        """Surfels off the surface, as a share of those compared."""
+        off, compared = self.total
+        return off / max(compared, 1)
+
+    def refute(self, other: PoseDetails) -> bool:
+        """Return whether the details refute the other pose: something speaks against it, and nothing against this one.
+
+        Significantly more of its surfels are off the surface, or more is seen through; neither holds for this one, nor
+        are more of its fine or of its coarse surfels alone.
+        """
+        against = _are_more(other.total, self.total) or other.seen_through > self.seen_through + AMBIGUITY.seen_through
+        levels = zip(self.off, self.compared, other.off, other.compared, strict=True)
+        contradicted = any(_are_more((off, compared), (others_off, all)) for off, compared, others_off, all in levels)
+        contradicted |= self.seen_through > other.seen_through + AMBIGUITY.seen_through
+        return against and not contradicted and not _are_more(self.total, other.total)
+
+    @property
+    def total(self) -> tuple[int, int]:
+        """Surfels off the surface and surfels compared, fine and coarse."""
+        return sum(self.off), sum(self.compared)
+
+
+def _are_more(here: tuple[int, int], there: tuple[int, int]) -> bool:
+    """Whether significantly more surfels are off the surface than elsewhere, in number and as a share."""
+    off, compared = here
+    others_off, others_compared = there
+    # Where more overlaps, more is off the surface as well.
+    expected = others_off * max(compared / max(others_compared, 1), 1.0)
+    return off > expected + least_difference(expected)
+
+
+def details_at(evidence: PairEvidence, T: Floats, threads: int = 1) -> PoseDetails:
+    """Return how the details of both clouds agree at a pose."""
     source, target = evidence.source, evidence.target
     levels = (source.fine, target.fine, in_fine_voxels(T, target)), (source.coarse, target.coarse, T)
-    return sum(_off_surface(x, y, pose, threads) + _off_surface(y, x, inverse(pose), threads) for x, y, pose in levels)
+    counts = [
+        np.add(_off_surface(x, y, pose, threads), _off_surface(y, x, inverse(pose), threads)) for x, y, pose in levels
+    ]
+    (fine_off, fine), (coarse_off, coarse) = ((int(off), int(compared)) for off, compared in counts)
+    return PoseDetails((fine_off, coarse_off), (fine, coarse), seen_through(source, target, T))
 
 
-def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, threads: int) -> int:
+def surfels_off_the_surface(evidence: PairEvidence, T: Floats, threads: int = 1) -> int:
+    """Return the number of surfels of both clouds, fine and coarse, that are close to the other cloud but off it."""
+    return sum(details_at(evidence, T, threads).off)
+
+
+def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, threads: int) -> tuple[int, int]:
+    """How many surfels are off the surface, and how many were compared."""
     roughness = float(np.median(np.concatenate([moving.roughness, fixed.roughness])))
     height = max(AMBIGUITY.height, AMBIGUITY.height_per_roughness * roughness)
     moved = transform(T, moving.points)
@@ -137,9 +202,9 @@ def _off_surface(moving: Surfels, fixed: Surfels, T: Floats, threads: int) -> in
     nearest = nearest[close]
     offset = moved[close] - fixed.points[nearest]
     above = np.abs(np.einsum("ij,ij->i", offset, fixed.normals[nearest]))
-    beside = np.sqrt(np.maximum(np.einsum("ij,ij->i", offset, offset) - above**2, 0))
-    off = nearest[(above > height) & (beside <= 1)]
-    return int(np.count_nonzero(~_at_border(fixed, off)))
+    opposite = np.einsum("ij,ij->i", offset, offset) - above**2 <= 1
+    off = nearest[(above > height) & opposite]
+    return int(np.count_nonzero(~_at_border(fixed, off))), int(np.count_nonzero(opposite))
 
 
 def _at_border(surfels: Surfels, rows: NDArray[np.int32]) -> Mask:

@@ -194,7 +194,7 @@ class PairEvidence:
             overlaps,
             contacts.information,
             contacts.floating,
-            np.zeros(len(poses)),
+            np.zeros(len(poses), bool),
         )
 
     def ranking_features(self, poses: Floats, threads: int = 1) -> Floats:
@@ -310,18 +310,15 @@ class PoseEvaluation:
         Overlap scores, from 0 to 1.
     information, floating : ndarray
         As in `Evidence`.
-    unexplained : ndarray
-        Number of surfels off the other cloud's surface, where poses were compared at the fine resolution; else 0.
-    limit : float
-        A pose is refuted by the first one if it leaves this many more unexplained.
+    refuted : ndarray of bool
+        Those that details refute beside the first.
     """
 
     scores: Floats
     overlaps: Floats
     information: Floats
     floating: Floats
-    unexplained: Floats
-    limit: float = 0.0
+    refuted: Mask
 
     def select(self, rows: Any) -> PoseEvaluation:
         """Return the evaluation of some of the poses."""
@@ -330,8 +327,7 @@ class PoseEvaluation:
             self.overlaps[rows],
             self.information[rows],
             self.floating[rows],
-            self.unexplained[rows],
-            self.limit,
+            self.refuted[rows],
         )
 
     def similarities(self) -> Floats:
@@ -344,8 +340,7 @@ class PoseEvaluation:
             self.overlaps / max(float(self.overlaps[0]), 1e-9),
         )
         refuted = self.floating > self.floating[0] + EVIDENCE.refuting_share
-        refuted |= self.unexplained > self.unexplained[0] + self.limit
-        return np.where(refuted, 0.0, ratios)
+        return np.where(refuted | self.refuted, 0.0, ratios)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from graphreg.engine.descriptors import Correspondences
 from graphreg.engine.evidence import PairEvidence, PoseEvaluation
 from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.surfels import Surfels
+from graphreg.engine.upright_poses import upright_poses
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose
 
@@ -104,6 +105,7 @@ def search_poses(
     dof: _core.DegreesOfFreedom,
     unconstrained: bool = True,
     thorough: bool = False,
+    upright: bool = False,
     threads: int = 1,
 ) -> PoseCandidates:
     """Search for poses of the source on the target from any initial pose.
@@ -119,6 +121,8 @@ def search_poses(
     thorough : bool, default False
         Whether to refine all proposals and not only the best, and to propose more, from correspondences that are not
         mutual.
+    upright : bool, default False
+        Whether to propose poses of upright scenes as well.
     threads : int, default 1
     """
     source, target = evidence.source.coarse, evidence.target.coarse
@@ -141,6 +145,9 @@ def search_poses(
         chosen = np.concatenate([proposals, best(more, SEARCH.max_proposals)])
     else:
         chosen = best(proposals, SEARCH.max_refined)
+    if upright and len(standing := upright_poses(source, target)):
+        proposed += len(standing)
+        chosen = np.concatenate([chosen, best(standing, SEARCH.max_proposals)])
     refined = np.concatenate(
         [
             refine_poses(chosen, _subset(source, SEARCH.refined_surfels), target, kernel, dof, threads)

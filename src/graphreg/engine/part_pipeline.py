@@ -4,7 +4,7 @@ describe  part and scene at the resolution of the part, with an index of the sce
 search    descriptors vote for places, each place is searched for poses
 choose    one pose a place; equivalent poses, by the symmetry of the part, are one
 refine    each on the points of the scene around it, with the verdict on it, as `register` does
-retry     at a finer resolution, where nothing was located
+retry     at a finer resolution, where a pose is probable, but none was located
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ class PartPipelineParameters:
     surfels : tuple of int
         Coarse surfels of the part, to a factor of 2, in the first attempt and in the next;
     most_scene_surfels : int
-        the next is made where the scene then has no more than about so many.
+        the next is made where the scene then has no more than about so many,
+    least_probability : float
+        and a pose found is at least so probable: what is not there is not there at a finer resolution either.
+    most_floating : float
+        At the pose of a symmetric part, no more than this share of surfels float then.
     surroundings : float
         A pose is refined on the points of the scene that are this much farther from its centre than the part reaches,
         as a share.
@@ -57,6 +61,8 @@ class PartPipelineParameters:
 
     surfels: tuple[int, int] = (800, 3_200)
     most_scene_surfels: int = 400_000
+    least_probability: float = 0.2
+    most_floating: float = 0.06
     surroundings: float = 0.15
     turns: int = 24
     symmetric_overlap: float = 0.85
@@ -132,10 +138,18 @@ def locate_part(
         if any(instance.places > 1 for instance in found):
             return found, timings
         best = sorted(best + found, key=lambda instance: -instance.verdict.confidence)[:1]
+        if not any(map(_may_be_there, found)):
+            break
         finer = PART_PIPELINE.surfels[1] / PART_PIPELINE.surfels[0]
         if finer * len(index.described) > PART_PIPELINE.most_scene_surfels:
             break
     return best, timings
+
+
+def _may_be_there(instance: LocatedPart) -> bool:
+    """Whether a pose that is not located may be at a finer resolution."""
+    floats = instance.symmetry and instance.verdict.evidence.floating > PART_PIPELINE.most_floating
+    return instance.verdict.probability >= PART_PIPELINE.least_probability and not floats
 
 
 def index_for_part(part: PreprocessedCloud, scene: PreprocessedCloud, threads: int = 1) -> None:

@@ -6,7 +6,8 @@ search      compatible correspondences propose poses; the best few are refined a
 refine      symmetric point-to-plane on fine surfels and all points; on the triangles of a mesh
 judge       evidence, observability, confidence
 retry       where the evidence is weak, or the scene may repeat itself: all proposals are refined; where it is weak,
-            normals are reversed, and clouds of very uneven density are searched on uniformly subsampled points
+            upright scenes are aligned by their plans, normals are reversed, and clouds of very uneven density are
+            searched on uniformly subsampled points
 """
 
 from __future__ import annotations
@@ -127,16 +128,20 @@ def _describe(run: _TimedRun) -> PairEvidence:
 
 
 def _estimate(
-    run: _TimedRun, evidence: PairEvidence, thorough: bool = False, before: tuple[Iteration, ...] = ()
+    run: _TimedRun,
+    evidence: PairEvidence,
+    thorough: bool = False,
+    before: tuple[Iteration, ...] = (),
+    weak: bool = False,
 ) -> PoseEstimate:
-    """Search and refine; `before` is the history of earlier passes."""
+    """Search and refine; `before` is the history of earlier passes, `weak` the evidence that they found."""
     x, y = evidence.source, evidence.target
     free = run.settings.free
     pivot = y.T_local_cloud[:3, 3] / y.coarse_voxel  # the origin of the target's frame
     dof = _core.DegreesOfFreedom(free, pivot)
     refine = FineRefinement(x, y, free, pivot, run.settings.voxel is not None)
     if run.init is None:
-        candidates = search_poses(evidence, dof, all(free), thorough, run.threads)
+        candidates = search_poses(evidence, dof, all(free), thorough, weak and all(free), run.threads)
         poses, evaluation = compare_similar_poses(
             evidence, candidates.poses, candidates.evaluation, refine, run.threads
         )
@@ -195,7 +200,7 @@ def _retry_thoroughly(run: _TimedRun, first: PoseEstimate, verdict: Verdict) -> 
     """Refine all proposals, not only the best; None where all of the source overlaps the target."""
     if verdict.evidence.overlap >= RETRY.whole_overlap:
         return None
-    return _estimate(run, first.evidence, thorough=True, before=first.history)
+    return _estimate(run, first.evidence, thorough=True, before=first.history, weak=True)
 
 
 def _retry_with_reversed_normals(run: _TimedRun, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
@@ -209,7 +214,7 @@ def _retry_with_reversed_normals(run: _TimedRun, first: PoseEstimate, verdict: V
     x, y = first.pyramids
     evidence = PairEvidence(x.with_reversed_normals(run.threads), y, run.threads)
     run.clock.lap("describe")
-    return _estimate(run, evidence, thorough=True, before=first.history)
+    return _estimate(run, evidence, thorough=True, before=first.history, weak=True)
 
 
 def _retry_subsampled(run: _TimedRun, first: PoseEstimate, verdict: Verdict) -> PoseEstimate | None:
