@@ -36,9 +36,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.usefixtures("small_pictures")
 def test_poses_map_and_page_are_written(folder: Path) -> None:
     files = ("-o", "poses.tum", "--map", "map.ply", "--report", "trajectory.html")
-    done = sequence_command("frames", "--truth", "truth.kitti", *files, cwd=folder)
+    done = sequence_command("frames", "--truth", "truth.kitti", "--loops", *files, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"frames: {COUNT}, all registered" in done.stdout
+    assert "\nloops: none found\n" in done.stdout
     assert "\nRPE (consecutive frames): " in done.stdout
     assert "\nATE: " in done.stdout
     assert "\nKITTI segment errors (lengths " in done.stdout
@@ -64,6 +65,7 @@ def test_json_has_every_frame_and_the_errors(folder: Path) -> None:
         (4, "f12.ply"),
     ]
     assert output["steps"][0]["voxel"] > 0
+    assert output["loops"] is None
     assert 0 < output["errors"]["rpe_translation"] < 2 * NOISE
     assert output["errors"]["segments"]["count"] > 0
 

@@ -68,6 +68,33 @@ def test_the_trajectory_is_estimated(trajectory: Trajectory, truth: np.ndarray) 
 
 
 @pytest.mark.slow
+def test_looking_for_loops_changes_nothing_where_there_are_none(
+    frames: list[np.ndarray], trajectory: Trajectory
+) -> None:
+    found = sequence(frames, keep_map=True, loops=True)
+    assert found.loops == ()
+    assert trajectory.loops is None
+    np.testing.assert_allclose(found.poses, trajectory.poses, atol=1e-12)
+    assert found.map is not None
+    assert trajectory.map is not None
+    assert cKDTree(trajectory.map).query(found.map)[0].max() < trajectory.steps[0].voxel
+
+
+def test_loops_need_keyframes_and_all_steps() -> None:
+    with pytest.raises(InputError, match="loops: can be found in mode 'map' only"):
+        Odometry(mode="pairs", loops=True)
+    with pytest.raises(InputError, match="loops: expected True or False"):
+        Odometry(loops="yes")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="loops: expected loops=True"):
+        Odometry().corrected([])
+    odometry = Odometry(loops=True)
+    step = odometry.add(np.empty((0, 3)))
+    assert odometry.corrected([step], keep_map=True).loops == ()
+    with pytest.raises(InputError, match="steps: expected one for each of 1 frames, got 0"):
+        odometry.corrected([])
+
+
+@pytest.mark.slow
 def test_pairs_register_each_frame_to_the_previous_one(frames: list[np.ndarray], truth: np.ndarray) -> None:
     result = sequence(frames, mode="pairs")
     assert result.success

@@ -14,7 +14,7 @@ from tests.support.strategies import random_transform, seeds
 from graphreg import InputError
 from graphreg.multiscan.pose_graph import connected_groups, residuals, spanning_tree_poses, squared_errors
 from graphreg.multiscan.pose_graph_optimisation import jacobians, least_squares_poses, optimise, retract
-from graphreg.poses import PoseGraph, adjoint, inverse
+from graphreg.poses import PoseGraph, adjoint, inverse, pose
 
 
 @pytest.mark.slow
@@ -73,6 +73,20 @@ def test_outlier_edges_are_found_and_do_not_move_the_poses(seed: int) -> None:
     assert degrees < 1e-5
     assert distance < 1e-5
     assert (result.squared_errors[wrong] > result.squared_errors[result.used].max()).all()
+
+
+def test_certain_edges_are_never_rejected() -> None:
+    """A chain, and several edges that agree on another end of it: they would break it if its edges were not certain."""
+    poses = np.array([pose(np.eye(3), [k, 0.0, 0.0]) for k in range(6)])
+    chain = [(k + 1, k) for k in range(5)]
+    pairs = np.array([*chain, *[(5, 0)] * 4])
+    transforms = np.array([*[inverse(poses[a]) @ poses[b] for b, a in chain], *[pose(np.eye(3), [3.0, 4.0, 0.0])] * 4])
+    information = np.concatenate([np.tile(1e4 * np.eye(6), (5, 1, 1)), np.tile(1e6 * np.eye(6), (4, 1, 1))])
+    graph, certain = PoseGraph(poses, pairs, transforms, information), np.arange(9) < 5
+    assert not optimise(graph).used[:5].all()
+    result = optimise(graph, certain=certain)
+    assert np.array_equal(result.used, certain)
+    np.testing.assert_allclose(result.poses, poses, atol=1e-9)
 
 
 def test_without_outliers_it_is_least_squares() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.strategies import random_transform, seeds
 
-from graphreg.multiscan.trajectory import FrameResult, Trajectory, relative_transforms
+from graphreg.multiscan.trajectory import FrameResult, Loop, Trajectory, relative_transforms
 
 
 @given(st.lists(seeds, min_size=1, max_size=6))
@@ -28,3 +30,13 @@ def test_a_trajectory_succeeds_if_every_frame_does() -> None:
     assert not Trajectory(()).success
     assert Trajectory(()).poses.shape == (0, 4, 4)
     assert Trajectory((good, bad)).poses.shape == (2, 4, 4)
+
+
+def test_loops_are_part_of_the_summary() -> None:
+    steps = tuple(FrameResult(np.eye(4), True, 0.9, "", number=2 * k, name=f"f{k}") for k in range(3))
+    assert "loops" not in repr(Trajectory(steps))
+    assert re.search(r"loops +none found", repr(Trajectory(steps, loops=())))
+    found = (Loop(4, 0, np.eye(4), 0.97, 0.5), Loop(4, 2, np.eye(4), 0.91, 0.5))
+    assert re.search(
+        r"loops +2, the longest from f2 back to f0; confidence at least 0.91", repr(Trajectory(steps, loops=found))
+    )

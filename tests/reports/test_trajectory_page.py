@@ -11,10 +11,10 @@ import pytest
 from tests.support.browser import Browser
 
 from graphreg.errors import InputError
-from graphreg.multiscan.trajectory import FrameResult, Trajectory
+from graphreg.multiscan.trajectory import FrameResult, Loop, Trajectory
 from graphreg.poses import pose
 from graphreg.reports import trajectory_page
-from graphreg.reports.trajectory_page import GROUND_TRUTH, PREDICTED, REGISTERED, trajectory_report
+from graphreg.reports.trajectory_page import GROUND_TRUTH, LOOP_END, PREDICTED, REGISTERED, trajectory_report
 
 COUNT = 6
 
@@ -85,6 +85,17 @@ def test_dots_are_registered_predicted_or_ground_truth(trajectory: Trajectory) -
     assert (dots[kinds == GROUND_TRUTH][:, 1] == 1).all()
 
 
+def test_loops_are_counted_listed_and_drawn(trajectory: Trajectory, tmp_path: Path) -> None:
+    for loops, title, ends in ((None, False, 0), ((), True, 0), ((Loop(5, 1, np.eye(4), 0.93, 0.7),), True, 2)):
+        trajectory_report(replace(trajectory, loops=loops), tmp_path / "page.html")
+        text = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert ("<dt>Loops" in text) == title
+        assert ("ends of loops" in text) == (ends > 0)
+        assert ("f5.ply</th>" in text.partition("Every loop</caption>")[2].partition("</table>")[0]) == (ends > 0)
+        dots, kinds = trajectory_page._trajectory_dots(replace(trajectory, loops=loops), None, 1.0)
+        assert set(np.ceil(dots[kinds == LOOP_END][:, 0])) == ({1.0, 5.0} if ends else set())
+
+
 def test_heights_are_along_the_axis_towards_the_viewer() -> None:
     for up in range(3):
         viewer = np.full(3, 0.3)
@@ -111,7 +122,7 @@ def test_map_and_trajectory_are_displayed_and_can_be_hidden(browser: Browser, pa
     browser.click("[name=show][value='0']")
     empty = browser.pixels("#clouds")
     swatches = "[...document.querySelectorAll('.swatch')].map((e) => getComputedStyle(e).backgroundColor)"
-    assert len(set(browser.evaluate(swatches))) == 4
+    assert len(set(browser.evaluate(swatches))) == 5
     areas = [int((picture != empty).any(axis=-1).sum()) for picture in (both, track)]
     assert areas[0] > areas[1] > 0
     browser.evaluate("document.getElementById('home').click()")

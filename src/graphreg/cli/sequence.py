@@ -41,6 +41,12 @@ def sequence(
             "their points; guess, by their azimuth, for a rotating scanner.",
         ),
     ] = None,
+    loops: Annotated[
+        bool,
+        typer.Option(
+            "--loops", help="Look for places where the sensor has been before, and correct trajectory and map by them."
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -82,6 +88,7 @@ def sequence(
       graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
       graphreg sequence frames/ --map map.ply --report trajectory.html
       graphreg sequence ouster/ --times fields -o poses.tum
+      graphreg sequence frames/ --loops --map map.ply -o poses.tum
       graphreg sequence frames/ --truth ground_truth.kitti --limit 100
     """
     import json
@@ -114,6 +121,7 @@ def sequence(
             mode="pairs" if pairs else "map",
             keep_map=map_file is not None or report is not None,
             times=times,
+            loops=loops,
             threads=threads,
             seed=seed,
             callback=callback,
@@ -229,13 +237,17 @@ def _as_dict(found: Trajectory, errors: dict[str, Any] | None) -> dict[str, Any]
         if not step.voxel > 0:
             values["voxel"] = None  # JSON has no NaN
         steps.append(values)
-    return {"success": found.success, "frames": len(steps), "steps": steps, "errors": errors}
+    loops = None
+    if found.loops is not None:
+        loops = [asdict(loop) | {"transformation": loop.transformation.tolist()} for loop in found.loops]
+    return {"success": found.success, "frames": len(steps), "steps": steps, "loops": loops, "errors": errors}
 
 
 def _print(found: Trajectory, errors: dict[str, Any] | None) -> None:
     import numpy as np
 
     from graphreg.cli.console import note, output
+    from graphreg.multiscan.trajectory import loops_in_words
 
     steps = found.steps
     failed = [step for step in steps if not step.success]
@@ -247,6 +259,8 @@ def _print(found: Trajectory, errors: dict[str, Any] | None) -> None:
     searched = sum(step.global_search for step in steps)
     if searched:
         output(f"registered by global search: {searched:,}")
+    if found.loops is not None:
+        output(f"loops: {loops_in_words(found)}")
     length = float(np.linalg.norm(np.diff(found.poses[:, :3, 3], axis=0), axis=1).sum())
     position = ", ".join(f"{value:.4g}" for value in steps[-1].pose[:3, 3])
     output(f"trajectory: length {length:.4g}, final position ({position})")

@@ -65,7 +65,7 @@ class CityPlan:
 
 
 PLAN = CityPlan()
-_SPINNING = Sensor("spherical", (-np.pi, np.pi), (np.radians(-24.8), np.radians(15.0)), max_incidence=88, channels=64)
+SPINNING = Sensor("spherical", (-np.pi, np.pi), (np.radians(-24.8), np.radians(15.0)), max_incidence=88, channels=64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def frame(variant: int = 0, *, size: float = 1000.0, points: int = 60_000, noise
     T_world_sensor = pose(rotation_zyx(heading + rng.normal() * 0.1, *tilt), centre + lane * right)
     loss = ReturnLoss(0.02, 0.3, PLAN.max_range)
     return Scan(
-        simulate_scan(town.scene, _SPINNING, T_world_sensor, int(count), sigma, loss, rng), T_world_sensor, "city"
+        simulate_scan(town.scene, SPINNING, T_world_sensor, int(count), sigma, loss, rng), T_world_sensor, "city"
     )
 
 
@@ -186,16 +186,23 @@ def _city_of(variant: int, size: float) -> City:
 def _city(variant: int, size: float) -> City:
     rng = np.random.default_rng([variant, 13])
     across, along = (_streets(rng, size, mean) for mean in PLAN.blocks)
+    return grid_city(across, along, rng)
+
+
+def grid_city(across: Floats, along: Floats, rng: np.random.Generator, alike: bool = False) -> City:
+    """A city of these streets, at x = `across` and y = `along`; `alike`: every block has the same houses."""
     clear = PLAN.road
-    parts = [box([x - clear, -clear, -1.0], [x + clear, size + clear, 0]) for x in across]
+    parts = [box([x - clear, along[0] - clear, -1.0], [x + clear, along[-1] + clear, 0]) for x in across]
     # Between the others, so that no two roads coincide.
     parts += [
         box([x0 + clear, y - clear, -1.0], [x1 - clear, y + clear, 0]) for x0, x1 in pairwise(across) for y in along
     ]
+    seed = int(rng.integers(2**31)) if alike else None
     for x0, x1 in pairwise(across):
         for y0, y1 in pairwise(along):
-            parts += _block(rng, x0 + clear, x1 - clear, y0 + clear, y1 - clear)
-    return City(ConvexScene(parts), across, along, size)
+            own = rng if seed is None else np.random.default_rng(seed)
+            parts += _block(own, x0 + clear, x1 - clear, y0 + clear, y1 - clear)
+    return City(ConvexScene(parts), across, along, float(across[-1] - across[0]))
 
 
 def _streets(rng: np.random.Generator, size: float, mean: float) -> Floats:

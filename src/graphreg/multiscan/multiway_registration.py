@@ -30,7 +30,7 @@ from graphreg.files.control_points import ControlPoint
 from graphreg.multiscan.multiview_refinement import refine_multiview
 from graphreg.multiscan.multiway_result import ControlResidual, Edge, Multiway
 from graphreg.multiscan.network_adjustment import Sightings, adjust_network, place_groups
-from graphreg.multiscan.pairwise import PairwiseRegistration, centroid
+from graphreg.multiscan.pairwise import PairwiseRegistration, centred_graph, centroid
 from graphreg.multiscan.pose_graph import (
     Groups,
     alternative_support,
@@ -242,7 +242,7 @@ def _optimised(
     origin = _world_origin(survey, from_centroids)
     poses = np.tile(np.eye(4), (len(scans), 1, 1))
     poses[survey.fixed] = pose(np.eye(3), -origin) @ survey.start[survey.fixed] @ from_centroids[survey.fixed]
-    graph = _centred_graph(list(successful.values()), from_centroids, poses)
+    graph = centred_graph(list(successful.values()), from_centroids, poses)
     confidence = np.array([edge.confidence for edge in successful.values()])
     # Edges that loops confirm come first, then the more confident ones.
     trust = np.minimum(loop_support(graph), parameters.max_loops) + confidence
@@ -269,19 +269,6 @@ def _world_origin(survey: SurveyInputs, from_centroids: Floats) -> Floats:
         return np.asarray((survey.start[first] @ from_centroids[first])[:3, 3])
     known = survey.sightings.known
     return np.asarray(survey.sightings.world[known].mean(axis=0)) if known.any() else np.zeros(3)
-
-
-def _centred_graph(edges: Sequence[Edge], from_centroids: Floats, poses: Floats) -> PoseGraph:
-    """The pose graph of frames translated to the centroid of each scan, so that large coordinates lose no digits."""
-    transforms = [
-        inverse(from_centroids[edge.target]) @ edge.transformation @ from_centroids[edge.source] for edge in edges
-    ]
-    return PoseGraph(
-        poses,
-        np.array([(edge.source, edge.target) for edge in edges], np.intp).reshape(-1, 2),
-        np.array(transforms).reshape(-1, 4, 4),
-        np.array([edge.information for edge in edges], np.float64).reshape(-1, 6, 6),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import compress, islice
 from operator import length_hint
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,10 @@ from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.files import read_cloud
 from graphreg.files.folders import frame_files
 from graphreg.multiscan.deskewing import DESKEWING, FIELDS, GUESS, check_times, frame_times
+from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
 from graphreg.multiscan.tracking import TRACKING, SurfelTracker
-from graphreg.multiscan.trajectory import FrameResult, Trajectory
+from graphreg.multiscan.trajectory import FrameResult, Loop, Trajectory
 from graphreg.poses import inverse, transform
 from graphreg.registration import register
 from graphreg.threads import thread_count
@@ -54,6 +55,9 @@ class Odometry:
         Number of threads, by default all cores. The result does not depend on it.
     seed : int, default 0
         Seed of the random sampling. The same seed gives the same bits.
+    loops : bool, default False
+        Whether loops are looked for, by which `corrected` corrects the poses. Then a sample of the points of each
+        keyframe is kept as well. Not in mode "pairs", which has no keyframes.
 
     See Also
     --------
@@ -72,8 +76,10 @@ class Odometry:
     array([2., 0., 0.])
     """
 
-    def __init__(self, *, mode: str = MODES[0], threads: int | None = None, seed: int = 0) -> None:
+    def __init__(self, *, mode: str = MODES[0], threads: int | None = None, seed: int = 0, loops: bool = False) -> None:
         check_choice("mode", mode, MODES)
+        if check_flag("loops", loops) and mode != MODES[0]:
+            raise InputError(f"loops: can be found in mode {MODES[0]!r} only, got mode {mode!r}")
         self._pairs, self._threads, self._seed = mode == "pairs", thread_count(threads), check_integer("seed", seed)
         self._count = 0
         # Pose and relative transform of the last frame, which predict the next pose; is the pose a prediction itself?
@@ -84,6 +90,9 @@ class Odometry:
         self._map = LocalMap(self._seed)
         self._previous: PosedCloud | None = None
         self._previous_predicted = False
+        # Keyframes and loops; are all frames since the last keyframe registered?
+        self._loops = LoopCloser(self._seed, self._threads) if loops else None
+        self._lost_since_keyframe = False
 
     def add(self, frame: Any, times: Any = None) -> FrameResult:
         """Estimate the pose of the sensor at the next frame.
@@ -126,6 +135,9 @@ class Odometry:
         else:
             keyframe = self._add_to_maps(PosedCloud(scan, step.pose), step)
             self._previous, self._previous_predicted = PosedCloud(scan, step.pose), not step.success
+            if self._loops is not None and keyframe and self._tracker is not None:
+                self._loops.add(number, scan.points, step.pose, self._tracker.voxel, self._lost_since_keyframe)
+        self._lost_since_keyframe = not keyframe and (self._lost_since_keyframe or not step.success)
         if step.success and step.target and not self._lost:
             self._velocity = inverse(self._pose) @ step.pose
         self._pose, self._lost = step.pose, not step.success
@@ -140,6 +152,52 @@ class Odometry:
         if self._previous is None:
             return np.empty((0, 3))
         return transform(self._previous.pose, self._previous.cloud.points)
+
+    def corrected(self, steps: Sequence[FrameResult], *, keep_map: bool = False) -> Trajectory:
+        """The trajectory so far, corrected by the loops that were found.
+
+        Parameters
+        ----------
+        steps : sequence of FrameResult
+            What `add` returned for each frame from the first on.
+        keep_map : bool, default False
+            Also build the global map, of the keyframes.
+
+        Returns
+        -------
+        Trajectory
+
+        Raises
+        ------
+        InputError
+            If loops were not looked for, or the number of steps is not that of the frames added.
+        """
+        if self._loops is None:
+            raise InputError("loops: expected loops=True where the odometry was made")
+        if len(steps) != self._count:
+            raise InputError(f"steps: expected one for each of {self._count} frames, got {len(steps)}")
+        closer = self._loops
+        if not closer.keyframes:
+            return Trajectory(tuple(steps), np.empty((0, 3)) if keep_map else None, ())
+        keyframes = [each.frame for each in closer.keyframes]
+        keyframe_poses, used = closer.poses()
+        poses = corrected_poses(np.array([step.pose for step in steps]), keyframes, keyframe_poses)
+        loops = tuple(
+            Loop(
+                steps[keyframes[edge.source]].number, steps[keyframes[edge.target]].number, edge.transformation,
+                edge.confidence, edge.overlap,
+            )
+            for edge in compress(closer.edges, used)
+        )  # fmt: skip
+        global_map = GlobalMap() if keep_map else None
+        if global_map is not None:
+            for keyframe, keyframe_pose in zip(closer.keyframes, keyframe_poses, strict=True):
+                global_map.add(transform(keyframe_pose, keyframe.points), steps[keyframe.frame].voxel)
+        return Trajectory(
+            tuple(replace(step, pose=own) for step, own in zip(steps, poses, strict=True)),
+            None if global_map is None else global_map.points(),
+            loops,
+        )
 
     def _tracked(self, scan: LazyCloud, predicted: Floats) -> FrameResult | None:
         """The frame on the map of surfels; None where it is not tracked, or the prediction is a guess."""
@@ -248,6 +306,7 @@ def sequence(
     mode: str = MODES[0],
     keep_map: bool = False,
     times: str | None = None,
+    loops: bool = False,
     threads: int | None = None,
     seed: int = 0,
     callback: Callable[[FrameResult], bool | None] | None = None,
@@ -273,6 +332,9 @@ def sequence(
         Deskew the frames: by the attribute t, time, timestamp or offset_time of each, or by the azimuth of their
         points, for a rotating scanner. Poses are those at the middle of a frame. By default frames are used as they
         are. Where times are arrays, see `Odometry.add`.
+    loops : bool, default False
+        Look for loops: frames at places where the sensor has been before. They correct all poses and the map. A sample
+        of the points of each keyframe is kept in memory. Not in mode "pairs".
     threads : int, optional
         Number of threads, by default all cores. The result does not depend on it.
     seed : int, default 0
@@ -317,8 +379,9 @@ def sequence(
     check_callable("callback", callback)
     check_progress(progress)
     end = None if limit is None else (check_integer("limit", limit, 1) - 1) * every + 1
-    odometry = Odometry(mode=mode, threads=threads, seed=seed)
-    global_map = GlobalMap() if keep_map else None
+    odometry = Odometry(mode=mode, threads=threads, seed=seed, loops=loops)
+    # With loops the map is built at the end, of corrected keyframes.
+    global_map = GlobalMap() if keep_map and not loops else None
     steps: list[FrameResult] = []
     every_frame = _frames(frames)
     chosen = islice(enumerate(every_frame), 0, end, every)
@@ -332,6 +395,8 @@ def sequence(
             global_map.add(odometry.newest, step.voxel)
         if callback is not None and callback(step):
             break
+    if loops:
+        return odometry.corrected(steps, keep_map=keep_map)
     return Trajectory(tuple(steps), None if global_map is None else global_map.points())
 
 

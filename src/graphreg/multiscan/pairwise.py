@@ -17,7 +17,7 @@ from graphreg.feedback.progress_bars import progress_bar
 from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pose_graph import Groups, connected_groups
 from graphreg.multiscan.retrieval import Pair
-from graphreg.poses import adjoint, inverse, pose
+from graphreg.poses import PoseGraph, adjoint, inverse, pose
 from graphreg.registration import register
 from graphreg.result import Result
 
@@ -152,3 +152,16 @@ def edge_from_result(
 def centroid(scan: PreprocessedCloud) -> Floats:
     """Origin of the local frame of a scan, (3,), in the frame of its cloud."""
     return inverse(scan.T_local_cloud)[:3, 3]
+
+
+def centred_graph(edges: Sequence[Edge], from_centroids: Floats, poses: Floats) -> PoseGraph:
+    """The pose graph of frames translated to the centroid of each scan, so that large coordinates lose no digits."""
+    transforms = [
+        inverse(from_centroids[edge.target]) @ edge.transformation @ from_centroids[edge.source] for edge in edges
+    ]
+    return PoseGraph(
+        poses,
+        np.array([(edge.source, edge.target) for edge in edges], np.intp).reshape(-1, 2),
+        np.array(transforms).reshape(-1, 4, 4),
+        np.array([edge.information for edge in edges], np.float64).reshape(-1, 6, 6),
+    )

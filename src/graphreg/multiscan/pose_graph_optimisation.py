@@ -67,6 +67,7 @@ def optimise(
     *,
     fixed: Mask | None = None,
     dof: Sequence[bool] = ALL_DOF,
+    certain: Mask | None = None,
 ) -> OptimisedGraph:
     """Optimise a pose graph robustly.
 
@@ -81,6 +82,8 @@ def optimise(
         Poses that are known and stay. By default the first of each group.
     dof : sequence of six bool, default all
         Rotations about and translations along the axes of its own frame by which a pose may change.
+    certain : (E,) ndarray of bool, optional
+        Edges that are right, within their covariance, and are never rejected. By default none.
 
     Returns
     -------
@@ -113,17 +116,20 @@ def optimise(
     if not len(graph.pairs):
         return OptimisedGraph(graph.poses, np.ones(0, bool), np.zeros(0), groups)
     free = free_steps(anchors(groups, fixed), dof)
-    threshold = parameters.outlier_threshold
+    if certain is None:
+        certain = np.zeros(len(graph.pairs), bool)
+    threshold = np.where(certain, np.inf, parameters.outlier_threshold)
     # Two initialisations. From the poses of the graph with a wide kernel all edges count at first, which suits drift
     # that has accumulated. From a spanning tree of edges that short loops confirm, with the narrow kernel, only what
     # fits those counts, which suits edges that are grossly wrong. The lower truncated cost wins.
-    widest = max(threshold, 2 * float(squared_errors(graph).max()))
+    widest = max(parameters.outlier_threshold, 2 * float(squared_errors(graph).max()))
+    trust = np.where(certain, np.inf, loop_support(graph, parameters))
     solutions = []
     for initial, width in (
         (graph.poses, widest),
-        (spanning_tree_poses(graph, loop_support(graph, parameters), fixed), threshold),
+        (spanning_tree_poses(graph, trust, fixed), parameters.outlier_threshold),
     ):
-        poses = _graduated_non_convexity(replace(graph, poses=initial), free, width, parameters)
+        poses = _graduated_non_convexity(replace(graph, poses=initial), free, width, certain, parameters)
         errors = squared_errors(replace(graph, poses=poses))
         solutions.append((float(np.minimum(errors, threshold).sum()), poses, errors <= threshold))
     _, poses, used = min(solutions, key=lambda solution: solution[0])
@@ -159,7 +165,8 @@ def least_squares_poses(
     """
     if free is None:
         free = free_steps(anchors(connected_groups(graph.pairs, len(graph.poses))))
-    return _levenberg_marquardt(graph, free, np.inf, parameters.max_iterations, parameters)
+    no_kernel = np.full(len(graph.pairs), np.inf)
+    return _levenberg_marquardt(graph, free, no_kernel, parameters.max_iterations, parameters)
 
 
 def step_covariances(
@@ -255,23 +262,27 @@ def retract(poses: Floats, steps: Floats) -> Floats:
     return moved
 
 
-def _graduated_non_convexity(graph: PoseGraph, free: Mask, width: float, parameters: PoseGraphParameters) -> Floats:
+def _graduated_non_convexity(
+    graph: PoseGraph, free: Mask, width: float, certain: Mask, parameters: PoseGraphParameters
+) -> Floats:
     """Poses after minimisation with kernels from this width down to the outlier threshold."""
     threshold = parameters.outlier_threshold
     while width > threshold:
-        poses = _levenberg_marquardt(graph, free, width, parameters.iterations_per_width, parameters)
+        widths = np.where(certain, np.inf, width)
+        poses = _levenberg_marquardt(graph, free, widths, parameters.iterations_per_width, parameters)
         graph = replace(graph, poses=poses)
         width = max(width / parameters.kernel_shrinkage, threshold)
-    return _levenberg_marquardt(graph, free, threshold, parameters.max_iterations, parameters)
+    widths = np.where(certain, np.inf, threshold)
+    return _levenberg_marquardt(graph, free, widths, parameters.max_iterations, parameters)
 
 
 def _levenberg_marquardt(
-    graph: PoseGraph, free: Mask, width: float, iterations: int, parameters: PoseGraphParameters
+    graph: PoseGraph, free: Mask, width: Floats, iterations: int, parameters: PoseGraphParameters
 ) -> Floats:
-    """Minimise the sum of rho(r^2) with a kernel of this width over what the poses may change by."""
+    """Minimise the sum of rho(r^2), with a kernel of this width for each edge, over what the poses may change by."""
     from scipy.sparse.linalg import splu
 
-    tolerance = parameters.tolerance if np.isinf(width) else parameters.robust_tolerance
+    tolerance = parameters.tolerance if np.isinf(width).all() else parameters.robust_tolerance
     poses, damping = graph.poses, parameters.initial_damping
     errors = squared_errors(graph)
     cost = float((errors / (1 + errors / width)).sum())

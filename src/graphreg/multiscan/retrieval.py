@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import compute_descriptors
+from graphreg.engine.descriptors import Descriptors, compute_descriptors
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.surfels import Surfels, fit_surfels
@@ -88,13 +88,17 @@ def scan_similarity(
     (N, N) ndarray
         Symmetric, from -1 to 1.
     """
-    descriptors = [compute_descriptors(each, threads).astype(np.float32) for each in surfels]
-    sampled = [each[:: -(-len(each) // parameters.descriptors_per_scan)] for each in descriptors]
-    words = _visual_words(np.concatenate(sampled), parameters)
-    vectors = np.stack([_vlad(each, words) for each in descriptors])
-    vectors -= vectors.mean(axis=0)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    descriptors = [compute_descriptors(each, threads) for each in surfels]
+    words = visual_words(descriptors, parameters)
+    vectors = centred_directions(np.stack([vlad_vector(each, words) for each in descriptors]))
     return np.asarray(vectors @ vectors.T, np.float64)
+
+
+def centred_directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """VLAD vectors (N, K) less their mean, as unit vectors: their products are the similarities."""
+    centred: NDArray[np.float32] = vectors - vectors.mean(axis=0)
+    centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12)
+    return centred
 
 
 def most_similar_pairs(similarity: Floats, parameters: RetrievalParameters = RETRIEVAL) -> list[Pair]:
@@ -195,24 +199,40 @@ def overlapping_pairs(
     return sorted(candidates)
 
 
-def _visual_words(descriptors: NDArray[np.float32], parameters: RetrievalParameters) -> NDArray[np.float32]:
-    """Cluster centres of descriptors by k-means, from evenly strided ones."""
-    count = min(parameters.words, len(descriptors))
-    words: NDArray[np.float32] = descriptors[np.linspace(0, len(descriptors) - 1, count).astype(int)].copy()
+def visual_words(
+    descriptors: Sequence[Descriptors], parameters: RetrievalParameters = RETRIEVAL
+) -> NDArray[np.float32]:
+    """Visual words: cluster centres of the descriptors of several scans by k-means, from evenly strided ones.
+
+    Parameters
+    ----------
+    descriptors : sequence of (N, 96) ndarray
+        Of the surfels of each scan.
+    parameters : RetrievalParameters, default RETRIEVAL
+
+    Returns
+    -------
+    (W, 96) ndarray
+    """
+    strided = [each[:: max(1, -(-len(each) // parameters.descriptors_per_scan))] for each in descriptors]
+    sampled = np.concatenate(strided).astype(np.float32)
+    count = min(parameters.words, len(sampled))
+    words: NDArray[np.float32] = sampled[np.linspace(0, len(sampled) - 1, count).astype(int)].copy()
     for _ in range(parameters.kmeans_iterations):
-        nearest = _nearest_words(descriptors, words)
+        nearest = _nearest_words(sampled, words)
         for word in range(len(words)):
-            members = descriptors[nearest == word]
+            members = sampled[nearest == word]
             if len(members):
                 words[word] = members.mean(axis=0)
     return words
 
 
-def _vlad(descriptors: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Sum of the deviations from each word, normalised for each word, as one vector."""
-    nearest = _nearest_words(descriptors, words)
+def vlad_vector(descriptors: Descriptors, words: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The VLAD vector of a scan: the sum of the deviations of its descriptors from each word, normalised for each."""
+    values = descriptors.astype(np.float32)
+    nearest = _nearest_words(values, words)
     deviations = np.zeros_like(words)
-    np.add.at(deviations, nearest, descriptors - words[nearest])
+    np.add.at(deviations, nearest, values - words[nearest])
     deviations /= np.maximum(np.linalg.norm(deviations, axis=1, keepdims=True), 1e-12)
     return np.asarray(deviations.ravel(), np.float32)
 

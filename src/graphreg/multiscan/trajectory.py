@@ -58,6 +58,27 @@ class FrameResult:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop: two frames of the same place, of which the later one was registered to the earlier one.
+
+    Attributes
+    ----------
+    source, target : int
+        Numbers of the later and of the earlier frame.
+    transformation : (4, 4) ndarray
+        x_target = T x_source.
+    confidence, overlap : float
+        The verdict, as in `Result`.
+    """
+
+    source: int
+    target: int
+    transformation: Floats
+    confidence: float
+    overlap: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """Result of `sequence`.
@@ -68,10 +89,13 @@ class Trajectory:
         One for each frame.
     map : (M, 3) ndarray or None
         Points of the global map, in the frame of the first scan; None unless keep_map=True.
+    loops : tuple of Loop or None
+        Loops that the poses and the map are corrected by; None unless loops=True.
     """
 
     steps: tuple[FrameResult, ...]
     map: Floats | None = None
+    loops: tuple[Loop, ...] | None = None
 
     def __repr__(self) -> str:
         if not self.steps:
@@ -85,6 +109,7 @@ class Trajectory:
             "confidence": f"at least {worst.confidence:.2f}, in frame {worst.name}",
             "keyframes": f"{sum(step.keyframe for step in self.steps):,}",
             "searches": f"{sum(step.global_search for step in self.steps):,} frames by global search",
+            "loops": "" if self.loops is None else loops_in_words(self),
             "failed": f"{len(failed):,}; the first is {failed[0].name}, {failed[0].reason}" if failed else "",
             "map": "" if self.map is None else f"{len(self.map):,} points",
             "time": f"{np.median([step.seconds for step in self.steps]):.3f} s a frame, without reading",
@@ -104,6 +129,19 @@ class Trajectory:
     def success(self) -> bool:
         """Whether there is at least one frame, and all were registered."""
         return bool(self.steps) and all(step.success for step in self.steps)
+
+
+def loops_in_words(trajectory: Trajectory) -> str:
+    """How many loops there are, and the one that closes most frames."""
+    if not trajectory.loops:
+        return "none found"
+    names = {step.number: step.name for step in trajectory.steps}
+    longest = max(trajectory.loops, key=lambda loop: loop.source - loop.target)
+    least = min(loop.confidence for loop in trajectory.loops)
+    return (
+        f"{len(trajectory.loops):,}, the longest from {names[longest.source]} back to {names[longest.target]}; "
+        f"confidence at least {least:.2f}"
+    )
 
 
 def relative_transforms(poses: Floats) -> list[Floats]:

@@ -12,7 +12,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -56,6 +56,7 @@ def line_chart(
     log_y: bool = False,
     marked: bool = True,
     equal: bool = False,
+    dots: Collection[str] = (),
 ) -> str:
     """Plot up to seven lines in one chart, with axes, markers and, for several lines, a legend.
 
@@ -72,6 +73,8 @@ def line_chart(
         Mark every point, not only the legend.
     equal : bool, default False
         Equal scales on both axes, as on a map.
+    dots : collection of str, default ()
+        Series of which every point is marked and none are joined.
 
     Returns
     -------
@@ -100,9 +103,9 @@ def line_chart(
     ]
     for k, (name, (x, y)) in enumerate(lines.items()):
         points = list(zip(plot.column(x), plot.row(y), strict=True))
-        markers = points if marked and len(points) <= MAX_MARKERS else []
+        markers = points if name in dots or (marked and len(points) <= MAX_MARKERS) else []
         entry = plot.legend_entry(k) if len(lines) > 1 else None
-        parts += _line(k, name, points, markers, entry)
+        parts += _line(k, name, [] if name in dots else points, markers, entry)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -192,13 +195,15 @@ def _line(
     markers: Sequence[tuple[float, float]],
     entry: tuple[float, int] | None,
 ) -> Iterator[str]:
-    """A line, its markers and its entry in the legend."""
+    """A line, if it has points, its markers and its entry in the legend."""
     colour, marker = hex_colour(STYLES[k][0]), STYLES[k][1]
     joined = " ".join(f"{column:.2f},{row:.2f}" for column, row in points)
-    yield f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    if points:
+        yield f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>'
     if entry is not None:
         left, height = entry
-        yield f'<path d="M{left:g},{height}h26" stroke="{colour}" stroke-width="2"/>'
+        if points:
+            yield f'<path d="M{left:g},{height}h26" stroke="{colour}" stroke-width="2"/>'
         yield _text(left + 32, height + 4.5, name)
         markers = [*markers, (left + 13, height)]
     for column, row in markers:

@@ -37,8 +37,9 @@ from graphreg.threads import thread_count
 
 # The trajectory is displayed as dots: their number for each radius of the map, and the largest number of all.
 DOTS_PER_RADIUS, MAX_DOTS = 150, 20_000
-# Kinds of dots: registered frames, predicted poses, ground truth. Indices into the colours of page/trajectory.js.
-REGISTERED, PREDICTED, GROUND_TRUTH = range(3)
+# Kinds of dots: registered frames, predicted poses, ground truth, ends of loops. Indices into the colours of
+# page/trajectory.js.
+REGISTERED, PREDICTED, GROUND_TRUTH, LOOP_END = range(4)
 # Width and height of the still picture, in pixels.
 PICTURE = (1200, 640)
 # Quantiles of the heights at both ends of the colour scale.
@@ -108,6 +109,8 @@ def trajectory_html(trajectory: Trajectory, truth: Floats | None, name: str, thr
         figures=figure_cards([*_figures(trajectory), *_error_figures(trajectory, truth)]),
         no_map="hidden" if map_cloud is None else "",
         no_truth="hidden" if truth is None else "",
+        no_loops="" if trajectory.loops else "hidden",
+        loops=_loop_table(trajectory),
         picture="" if map_cloud is None else _picture(map_cloud, trajectory),
         charts="\n".join(_charts(trajectory, truth)),
         frames=_frame_table(trajectory.steps),
@@ -144,8 +147,14 @@ def _figures(trajectory: Trajectory) -> list[tuple[str, str, str]]:
             f"{global_searches:,} by global registration; {keyframes:,} keyframes in the local map",
         ),
         ("Trajectory length", f"{length:.4g}", "in the unit of the data"),
+        *_loop_figure(trajectory),
         ("Time", f"{np.median(seconds):.3f} s", f"median of a frame; at most {seconds.max():.3f} s; without reading"),
     ]
+
+
+def _loop_figure(trajectory: Trajectory) -> Iterator[tuple[str, str, str]]:
+    if trajectory.loops is not None:
+        yield "Loops", f"{len(trajectory.loops):,}", "pairs of frames of the same place, which correct all poses"
 
 
 def _error_figures(trajectory: Trajectory, truth: Floats | None) -> Iterator[tuple[str, str, str]]:
@@ -174,7 +183,10 @@ def _charts(trajectory: Trajectory, truth: Floats | None) -> Iterator[str]:
     tracks = ({} if truth is None else {"ground truth": truth[:, :3, 3]}) | {"estimate": trajectory.poses[:, :3, 3]}
     if len(steps) > 1:
         lines = {name: (track[:, 0], track[:, 1]) for name, track in tracks.items()}
-        svg = line_chart(lines, "Trajectory from above", "x", "y", marked=False, equal=True)
+        if trajectory.loops:
+            ends = tracks["estimate"][_loop_ends(trajectory)]
+            lines["ends of loops"] = ends[:, 0], ends[:, 1]
+        svg = line_chart(lines, "Trajectory from above", "x", "y", marked=False, equal=True, dots=("ends of loops",))
         yield chart_figure(svg, "In the frame of the first scan; both axes have the same scale.")
     if truth is not None and len(steps) > 1:
         error = np.linalg.norm(tracks["estimate"] - tracks["ground truth"], axis=1)
@@ -190,6 +202,24 @@ def _charts(trajectory: Trajectory, truth: Floats | None) -> Iterator[str]:
         yield chart_figure(svg, "Overlap is the share of a frame that overlaps the cloud it was registered to.")
     svg = line_chart({"time": (number, [step.seconds for step in steps])}, "Time", "frame", "seconds", marked=False)
     yield chart_figure(svg, "Of each frame, without reading it.")
+
+
+def _loop_ends(trajectory: Trajectory) -> list[int]:
+    """Rows of the frames that loops join."""
+    row = {step.number: place for place, step in enumerate(trajectory.steps)}
+    return sorted({row[number] for loop in trajectory.loops or () for number in (loop.source, loop.target)})
+
+
+def _loop_table(trajectory: Trajectory) -> str:
+    columns = ("frame", "same place as frame", "confidence", "overlap")
+    names = {step.number: step.name for step in trajectory.steps}
+    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    rows = ["<table><caption>Every loop</caption>", f"<thead><tr>{head}</tr></thead>"]
+    for loop in trajectory.loops or ():
+        cells = (names[loop.target], f"{loop.confidence:.2f}", f"{loop.overlap:.0%}")
+        data = labelled_cells(columns[1:], cells)
+        rows.append(f'<tr><th scope="row">{escape(names[loop.source])}</th>{data}</tr>')
+    return scroll_region("wide-table", "\n".join([*rows, "</table>"]), "Every loop")
 
 
 def _frame_table(steps: Iterable[FrameResult]) -> str:
@@ -208,6 +238,7 @@ def _frame_table(steps: Iterable[FrameResult]) -> str:
 def _trajectory_dots(trajectory: Trajectory, truth: Floats | None, radius: float) -> tuple[Floats, NDArray[np.uint8]]:
     """(N, 3) evenly spaced dots along the estimated trajectory and the ground truth, and the kind of each."""
     estimated = np.where([step.success for step in trajectory.steps], REGISTERED, PREDICTED)
+    estimated[_loop_ends(trajectory)] = LOOP_END
     tracks = [(trajectory.poses[:, :3, 3], estimated)]
     if truth is not None:
         tracks.append((truth[:, :3, 3], np.full(len(truth), GROUND_TRUTH)))

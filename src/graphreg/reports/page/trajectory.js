@@ -30,7 +30,7 @@
     const palette = bytes(data.palette);
     recolour = () => {
       const [track, heights] = clouds.map(() => new Uint8Array(1024).fill(255));
-      ["--target", "--outlier", "--source"].forEach((name, level) => track.set(themed(name), 4 * level));
+      ["--target", "--outlier", "--source", "--fifth"].forEach((name, level) => track.set(themed(name), 4 * level));
       for (let level = 0; level < 255; level++) heights.set(palette.subarray(3 * level, 3 * level + 3), 4 * level);
       heights.set(themed("--unknown"), 4 * 255);
       drawScale(data.heights, heights);

@@ -1,0 +1,327 @@
+"""Loop closure: places of a trajectory where the sensor has been before, and the trajectory that they correct.
+
+Keyframes come in one by one, with poses of the odometry.
+
+1. Retrieval: earlier keyframes whose distance the drift of the odometry does not rule out, the most similar first (VLAD
+   vectors of graph descriptors, as in `retrieval`).
+2. Verification: each is registered from any pose, without the prediction. A loop needs a success.
+3. Rejection: the result must be within the drift of what the odometry predicts. The drift is counted along the shortest
+   path over odometry and earlier loops.
+4. Confirmation: another loop of a neighbouring keyframe must agree with it. A loop alone is never used.
+5. Optimisation, when it is asked for: the robust pose graph of odometry and loops, which rejects loops that contradict
+   the others.
+
+A wrong loop does more harm than a missed one, so that each step can only reject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphreg.clouds import Floats, Mask
+from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.orientation import orient_normals
+from graphreg.engine.preprocessing import PreprocessedCloud
+from graphreg.engine.surfels import fit_surfels
+from graphreg.errors import InputError
+from graphreg.multiscan.multiway_result import Edge
+from graphreg.multiscan.pairwise import centred_graph, edge_from_result
+from graphreg.multiscan.pose_graph import rotation_vectors
+from graphreg.multiscan.pose_graph_optimisation import optimise
+from graphreg.multiscan.retrieval import RETRIEVAL, centred_directions, visual_words, vlad_vector
+from graphreg.multiscan.tracking import displacement
+from graphreg.poses import inverse, pose, rotation_from_vector
+from graphreg.registration import prepare_sample, register
+
+
+@dataclass(frozen=True)
+class LoopParameters:
+    """Constants of loop closure; all chosen. Voxels are those of the odometry.
+
+    Attributes
+    ----------
+    points : int
+        Points that are kept of a keyframe.
+    vocabulary : int
+        Keyframes whose descriptors the visual words are computed from; before, no loops are looked for.
+    apart : float
+        Keyframes along the shortest path to one that can close a loop.
+    reach : float
+        Largest distance of two keyframes that are registered, in root mean square ranges of the points.
+    tries : int
+        Candidates that each keyframe is registered to, at most.
+    drift : float
+        Largest error of the odometry, as a share of the distance that the points moved.
+    lost_drift : float
+        The same where frames in between are not registered.
+    tolerance : float
+        Error of a loop, in voxels.
+    window : int
+        Keyframes before this one whose loops can confirm one of it.
+    odometry_sigma, lost_sigma : float
+        Standard deviation of the odometry between keyframes in the pose graph, as a share of the distance that the
+        points moved.
+    """
+
+    points: int = 20_000
+    vocabulary: int = 10
+    apart: float = 12.0
+    reach: float = 1.0
+    tries: int = 2
+    drift: float = 0.03
+    lost_drift: float = 1.0
+    tolerance: float = 1.0
+    window: int = 4
+    odometry_sigma: float = 0.003
+    lost_sigma: float = 1.0
+
+
+LOOPS = LoopParameters()
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframe:
+    """A keyframe of the odometry.
+
+    Attributes
+    ----------
+    frame : int
+        Its place among all frames.
+    points : (N, 3) ndarray of float32
+        A sample.
+    pose : (4, 4) ndarray
+        x_first = P x, by the odometry.
+    moved : float
+        Mean distance of its points from where they would be in the keyframe before.
+    lost : bool
+        Whether frames since the keyframe before are not registered.
+    """
+
+    frame: int
+    points: NDArray[np.float32]
+    pose: Floats
+    moved: float
+    lost: bool
+
+
+@dataclass
+class LoopCloser:
+    """Keyframes and the loops between them.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Seed of the random sampling.
+    threads : int, default 1
+        The result does not depend on it.
+    parameters : LoopParameters, default LOOPS
+
+    Attributes
+    ----------
+    keyframes : list of Keyframe
+    edges : list of Edge
+        Confirmed loops: numbers of keyframes, the later one is the source.
+    """
+
+    seed: int = 0
+    threads: int = 1
+    parameters: LoopParameters = LOOPS
+    keyframes: list[Keyframe] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    _pending: list[Edge] = field(default_factory=list)
+    _descriptors: list[Descriptors] = field(default_factory=list)
+    _words: NDArray[np.float32] | None = None
+    _vectors: list[NDArray[np.float32]] = field(default_factory=list)
+    _retrieval_voxel: float = 0.0
+
+    def add(self, frame: int, points: Floats, T_first_frame: Floats, voxel: float, lost: bool = False) -> None:
+        """Add a keyframe, and look for loops that it closes.
+
+        Parameters
+        ----------
+        frame : int
+            Its place among all frames.
+        points : (N, 3) ndarray
+        T_first_frame : (4, 4) ndarray
+            Its pose by the odometry.
+        voxel : float
+            Voxel size of the odometry.
+        lost : bool, default False
+            Whether frames since the last keyframe are not registered.
+        """
+        sample = points[:: -(-len(points) // self.parameters.points)].astype(np.float32)
+        moved = 0.0
+        if self.keyframes:
+            moved = displacement(points, inverse(self.keyframes[-1].pose) @ T_first_frame)
+        self.keyframes.append(Keyframe(frame, sample, T_first_frame, moved, lost))
+        scan = self._scan(-1)
+        self._describe(scan)
+        if self._words is not None:
+            self._close(scan, voxel)
+
+    def poses(self) -> tuple[Floats, Mask]:
+        """Optimise the pose graph.
+
+        Returns
+        -------
+        poses : (N, 4, 4) ndarray
+            Of the keyframes; the first is unchanged.
+        used : (L,) ndarray of bool
+            Which of the loops are not rejected.
+        """
+        poses = np.array([each.pose for each in self.keyframes])
+        if not self.edges:
+            return poses, np.ones(0, bool)
+        odometry = [self._odometry_edge(number) for number in range(1, len(poses))]
+        from_centroids = np.array([pose(np.eye(3), each.points.mean(axis=0)) for each in self.keyframes])
+        graph = centred_graph([*odometry, *self.edges], from_centroids, poses @ from_centroids)
+        certain = np.arange(len(graph.pairs)) < len(odometry)
+        result = optimise(graph, certain=certain)
+        to_centroids = np.array([inverse(T) for T in from_centroids])
+        return result.poses @ to_centroids, result.used[len(odometry) :]
+
+    def _scan(self, number: int) -> PreprocessedCloud:
+        return prepare_sample(self.keyframes[number].points.astype(np.float64), seed=self.seed)
+
+    def _describe(self, scan: PreprocessedCloud) -> None:
+        """The VLAD vector of the newest keyframe; of the first ones when there are enough for the visual words."""
+        self._retrieval_voxel = self._retrieval_voxel or RETRIEVAL.voxel_ratio * scan.voxel_sizes.coarse
+        surfels = fit_surfels(scan.local_points, self._retrieval_voxel, scan.weights, self.threads)
+        self._descriptors.append(compute_descriptors(orient_normals(surfels), self.threads))
+        if self._words is None and len(self._descriptors) >= self.parameters.vocabulary:
+            self._words = visual_words(self._descriptors)
+        if self._words is not None:
+            self._vectors += [vlad_vector(each, self._words) for each in self._descriptors]
+            self._descriptors = []
+
+    def _close(self, scan: PreprocessedCloud, voxel: float) -> None:
+        """Register the newest keyframe to earlier ones that look like it, and keep what is confirmed."""
+        newest = len(self.keyframes) - 1
+        predicted, allowance = self._predictions(voxel)
+        for target in self._candidates(predicted, allowance):
+            there = self._scan(target)
+            try:
+                result = register(scan, there, seed=self.seed, threads=self.threads)
+            except InputError:
+                continue
+            edge = edge_from_result((newest, target), result, there)
+            if not edge.success or self._difference(edge, predicted[target]) > (
+                allowance[target] + self.parameters.tolerance * voxel
+            ):
+                continue
+            confirming = [other for other in self._pending + self.edges if self._agree(edge, other, voxel)]
+            if confirming:
+                self.edges += [other for other in confirming if other in self._pending]
+                self.edges.append(edge)
+                self._pending = [other for other in self._pending if other not in confirming]
+            else:
+                self._pending.append(edge)
+            break
+        self._pending = [edge for edge in self._pending if newest - edge.source < self.parameters.window]
+
+    def _candidates(self, predicted: Floats, allowance: Floats) -> list[int]:
+        """Earlier keyframes that may overlap the newest, the most similar first."""
+        points = self.keyframes[-1].points
+        reach = self.parameters.reach * float(np.sqrt((points**2).sum(axis=1).mean()))
+        spacing = float(np.median([each.moved for each in self.keyframes[1:]]))
+        far_along = allowance >= self.parameters.drift * self.parameters.apart * spacing
+        possible = np.linalg.norm(predicted[:, :3, 3], axis=1) <= reach + allowance
+        chosen = np.flatnonzero(far_along & possible)
+        vectors = centred_directions(np.stack(self._vectors))
+        similarity = vectors[chosen] @ vectors[-1]
+        return [int(each) for each in chosen[np.argsort(-similarity, kind="stable")][: self.parameters.tries]]
+
+    def _predictions(self, voxel: float) -> tuple[Floats, Floats]:
+        """Pose of the newest keyframe in the frame of each, (N, 4, 4), and how far off that can be, (N,)."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import dijkstra
+
+        count = len(self.keyframes)
+        steps = {(number, number - 1): self._allowance(number) for number in range(1, count)}
+        steps |= {(edge.source, edge.target): self.parameters.tolerance * voxel for edge in self.edges}
+        ends = np.array(list(steps), np.int32)
+        # An entry of zero would be no edge.
+        lengths = np.maximum(np.array(list(steps.values())), 1e-6 * voxel)
+        graph = coo_array((lengths, (ends[:, 0], ends[:, 1])), shape=(count, count)).tocsr()
+        allowance, before = dijkstra(graph, directed=False, indices=np.array(count - 1), return_predecessors=True)
+        loops = {(edge.source, edge.target): edge.transformation for edge in self.edges}
+        predicted = np.tile(np.eye(4), (count, 1, 1))
+        for number in np.argsort(allowance, kind="stable")[1:].tolist():
+            # The shortest path from the newest keyframe comes here from a nearer one.
+            nearer = int(before[number])
+            pair = (max(nearer, number), min(nearer, number))
+            T = loops[pair] if pair in loops else self._relative(*pair)
+            predicted[number] = (T if pair[0] == nearer else inverse(T)) @ predicted[nearer]
+        return predicted, allowance
+
+    def _relative(self, source: int, target: int) -> Floats:
+        """T_target_source of two keyframes by the odometry."""
+        return inverse(self.keyframes[target].pose) @ self.keyframes[source].pose
+
+    def _allowance(self, number: int) -> float:
+        """How far off the odometry can be from one keyframe to the next."""
+        keyframe = self.keyframes[number]
+        return keyframe.moved * (self.parameters.lost_drift if keyframe.lost else self.parameters.drift)
+
+    def _difference(self, edge: Edge, T_target_source: Floats) -> float:
+        """Mean distance by which an edge moves the points of its source from where they are predicted."""
+        points = self.keyframes[edge.source].points.astype(np.float64)
+        return displacement(points, inverse(T_target_source) @ edge.transformation)
+
+    def _agree(self, edge: Edge, other: Edge, voxel: float) -> bool:
+        """Whether the odometry over the few keyframes between two loops leads from one to the other."""
+        if not 0 < edge.source - other.source <= self.parameters.window:
+            return False
+        ends = sorted((edge.target, other.target))
+        between = [*range(other.source + 1, edge.source + 1), *range(ends[0] + 1, ends[1] + 1)]
+        predicted = (
+            self._relative(other.target, edge.target) @ other.transformation @ self._relative(edge.source, other.source)
+        )
+        allowed = sum(map(self._allowance, between)) + self.parameters.tolerance * voxel
+        return self._difference(edge, predicted) <= allowed
+
+    def _odometry_edge(self, number: int) -> Edge:
+        """The odometry from one keyframe to the next, as an edge of the pose graph."""
+        keyframe, target = self.keyframes[number], self.keyframes[number - 1]
+        centre = target.points.mean(axis=0).astype(np.float64)
+        radius = float(np.sqrt(((target.points - centre) ** 2).sum(axis=1).mean())) or 1.0
+        sigma = keyframe.moved * (self.parameters.lost_sigma if keyframe.lost else self.parameters.odometry_sigma)
+        information = np.diag(np.repeat([radius / sigma, 1 / sigma], 3) ** 2)
+        T = self._relative(number, number - 1)
+        return Edge(number, number - 1, T, True, 1.0, 0.0, information, centre, True, "odometry")
+
+
+def corrected_poses(poses: Floats, keyframes: Sequence[int], keyframe_poses: Floats) -> Floats:
+    """Poses of all frames, from corrected poses of keyframes.
+
+    Between two keyframes the correction changes steadily from one to the other.
+
+    Parameters
+    ----------
+    poses : (N, 4, 4) ndarray
+        Of all frames, by the odometry.
+    keyframes : sequence of int
+        Which of them are keyframes, in ascending order.
+    keyframe_poses : (K, 4, 4) ndarray
+        Corrected poses of these.
+
+    Returns
+    -------
+    (N, 4, 4) ndarray
+        Keyframes have their corrected poses.
+    """
+    result: Floats = poses.copy()
+    corrections = [new @ inverse(poses[frame]) for frame, new in zip(keyframes, keyframe_poses, strict=True)]
+    for frame, own in enumerate(poses):
+        after = int(np.searchsorted(keyframes, frame, side="right"))
+        first, last = (min(max(k, 0), len(keyframes) - 1) for k in (after - 1, after))
+        share = 0.0 if first == last else (frame - keyframes[first]) / (keyframes[last] - keyframes[first])
+        here, there = corrections[first] @ own, corrections[last] @ own
+        turn = rotation_vectors((here[:3, :3].T @ there[:3, :3])[None])[0]
+        position = (1 - share) * here[:3, 3] + share * there[:3, 3]
+        result[frame] = pose(here[:3, :3] @ rotation_from_vector(share * turn), position)
+    return result
