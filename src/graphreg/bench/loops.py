@@ -1,8 +1,8 @@
-"""Loop closure: drift before and after, wrong loops where places look alike, and memory over a long sequence.
+"""Loop closure: drift before and after, wrong loops where places resemble each other, and memory over a long sequence.
 
-Drives through the synthetic city. All blocks of the short drives have the same houses, so that every place looks like
-places of other blocks; some drives come back to where they have been, some never do. The memory is that of odometry
-without loops, on small frames of a street that is driven to and fro.
+Trips through the synthetic city. All blocks of the short trips have the same houses, so that every place looks like
+places of other blocks; some trips come back to where they have been, some never do. The memory is that of odometry
+without loops, on small frames of a street that is passed to and fro.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphreg.bench.comparison_runs import Row
 from graphreg.bench.measured_parts import MULTISCAN, SYNTHETIC_SCANS
 from graphreg.bench.memory import resident_bytes
 from graphreg.clouds import Floats
-from graphreg.datasets import city_drives, synthetic
+from graphreg.datasets import city_routes, synthetic
 from graphreg.metrics import angular_error, sequence_errors, translation_error
 from graphreg.multiscan.odometry import Odometry
 from graphreg.multiscan.trajectory import FrameResult, Loop, relative_transforms
@@ -31,8 +31,8 @@ TITLE = "Loops of LiDAR odometry"
 PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
 # Routes by crossings: once round a block and on along the first street; through all streets of one direction; back
 # through the first street the other way; in a figure of eight.
-ROUTES: dict[str, city_drives.Route] = {
-    "round": city_drives.ROUND,
+ROUTES: dict[str, city_routes.Route] = {
+    "round": city_routes.ROUND,
     "meander": ((0, 0), (2, 0), (2, 1), (0, 1), (0, 2), (2, 2)),
     "back": ((0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (0, 0)),
     "eight": ((0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (1, 0), (1, 1), (0, 1), (0, 0)),
@@ -54,8 +54,8 @@ BEFORE, AFTER = "before loops", "after loops"
 
 
 @dataclass(frozen=True)
-class Drive:
-    """A drive through the city.
+class Trip:
+    """A trip through the city.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Drive:
     block : (float, float)
         Distances of the streets, in metres.
     length : float or None
-        Metres to drive, where it is not the whole route.
+        Metres to go, where it is not the whole route.
     step : float
         Metres from frame to frame.
     points : int
@@ -92,15 +92,15 @@ class LongSequence:
     points: int
 
 
-def jobs(data: Path | None, quick: bool = False) -> list[Drive | LongSequence]:
-    """Return the drives."""
+def jobs(data: Path | None, quick: bool = False) -> list[Trip | LongSequence]:
+    """Return the trips."""
     if quick:
-        short = Drive("round", 0, SHORT_BLOCK, QUICK_LENGTH, SHORT_STEP, SHORT_POINTS, True)
+        short = Trip("round", 0, SHORT_BLOCK, QUICK_LENGTH, SHORT_STEP, SHORT_POINTS, True)
         return [short, LongSequence(2 * STREET, MEMORY_POINTS)]
     return [
-        Drive(LONG, 0, LONG_BLOCK, LONG_LENGTH, LONG_STEP, LONG_POINTS, False),
+        Trip(LONG, 0, LONG_BLOCK, LONG_LENGTH, LONG_STEP, LONG_POINTS, False),
         *(
-            Drive(name, variant, SHORT_BLOCK, None, SHORT_STEP, SHORT_POINTS, True)
+            Trip(name, variant, SHORT_BLOCK, None, SHORT_STEP, SHORT_POINTS, True)
             for variant in range(VARIANTS)
             for name in ROUTES
         ),
@@ -108,39 +108,39 @@ def jobs(data: Path | None, quick: bool = False) -> list[Drive | LongSequence]:
     ]
 
 
-def measure(job: Drive | LongSequence, data: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield the row of a drive."""
-    yield _memory_row(job) if isinstance(job, LongSequence) else _drive_row(job)
+def measure(job: Trip | LongSequence, data: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the row of a trip."""
+    yield _memory_row(job) if isinstance(job, LongSequence) else _trip_row(job)
 
 
 def tables(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
-    """Return drives and memory."""
-    drives, long = _split(rows)
+    """Return trips and memory."""
+    trips, long = _split(rows)
     hidden = ("positions", "loop ends")
     return {
-        "Drives": [{name: value for name, value in row.items() if name not in hidden} for row in drives],
+        "Trips": [{name: value for name, value in row.items() if name not in hidden} for row in trips],
         "Memory": [dict(row) for row in long],
     }
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """Return statements about the results, one a line."""
-    drives, long = _split(rows)
-    alike = [row for row in drives if row["alike"]]
+    trips, long = _split(rows)
+    alike = [row for row in trips if row["alike"]]
     found, wrong = (sum(row[column] for row in alike) for column in ("loops", "wrong loops"))
     revisiting = [row for row in alike if row["keyframes at known places"]]
     lines = [
         "before: poses of the odometry; after: corrected by loops; ATE: mean error of the positions in the frame of "
         "the first; end: error of the last position",
         f"a loop is wrong if its transform is off by more than {MAX_ERROR[0]:g} m or {MAX_ERROR[1]:g} degrees; "
-        "keyframes at known places: those within 5 m of a frame at least 100 m of driving before",
-        f"{len(alike)} drives in cities whose blocks are all alike: {found} loops, {wrong} of them wrong; loops in "
-        f"{sum(row['loops'] > 0 for row in revisiting)} of the {len(revisiting)} drives that come back",
+        "keyframes at known places: those within 5 m of a frame at least 100 m of the trip before",
+        f"{len(alike)} trips in cities whose blocks are all alike: {found} loops, {wrong} of them wrong; loops in "
+        f"{sum(row['loops'] > 0 for row in revisiting)} of the {len(revisiting)} trips that come back",
     ]
-    for row in drives:
+    for row in trips:
         if not row["alike"]:
             lines.append(
-                f"{row['drive']}: {row['length (m)']:.0f} m, {row['loops']} loops, {row['wrong loops']} wrong; ATE "
+                f"{row['trip']}: {row['length (m)']:.0f} m, {row['loops']} loops, {row['wrong loops']} wrong; ATE "
                 f"{row[f'ATE {BEFORE} (m)']:.3g} m before and {row[f'ATE {AFTER} (m)']:.3g} m after, end "
                 f"{row[f'end {BEFORE} (m)']:.3g} m before and {row[f'end {AFTER} (m)']:.3g} m after"
             )
@@ -154,14 +154,14 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def figures(rows: Sequence[Row]) -> dict[str, str]:
-    """Return a chart (SVG) of the longest drive from above, before and after, and of its errors."""
-    drives, _ = _split(rows)
-    row = max(drives, key=lambda each: each["length (m)"])
+    """Return a chart (SVG) of the longest trip from above, before and after, and of its errors."""
+    trips, _ = _split(rows)
+    row = max(trips, key=lambda each: each["length (m)"])
     truth, before, after = (np.array(row["positions"][name]) for name in ("ground truth", BEFORE, AFTER))
     lines = {"ground truth": truth, BEFORE: before, AFTER: after}
     errors = {name: (np.arange(len(truth)), np.linalg.norm(lines[name] - truth, axis=1)) for name in (BEFORE, AFTER)}
     panels = [
-        Panel({name: (track[:, 0], track[:, 1]) for name, track in lines.items()}, row["drive"], "x (m)", "y (m)",
+        Panel({name: (track[:, 0], track[:, 1]) for name, track in lines.items()}, row["trip"], "x (m)", "y (m)",
               equal=True),
         Panel(errors, "Position error", "frame", "position error (m)"),
     ]  # fmt: skip
@@ -172,13 +172,13 @@ def _split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if "loops" in row], [row for row in rows if "growth (MB)" in row]
 
 
-def _drive_row(job: Drive) -> dict[str, Any]:
+def _trip_row(job: Trip) -> dict[str, Any]:
     plain, closing = Odometry(), Odometry(loops=True)
     steps: list[FrameResult] = []
     truth: list[Floats] = []
     seconds = np.zeros(2)
-    route = ROUTES.get(job.name, city_drives.ROUND)
-    for scan in city_drives.drive(
+    route = ROUTES.get(job.name, city_routes.ROUND)
+    for scan in city_routes.follow(
         route, length=job.length, step=job.step, block=job.block, alike=job.alike, variant=job.variant,
         points=job.points, seed=job.variant,
     ):  # fmt: skip
@@ -197,7 +197,7 @@ def _drive_row(job: Drive) -> dict[str, Any]:
     length = float(np.linalg.norm(np.diff(true_positions, axis=0), axis=1).sum())
     off = [_loop_errors(loop, truth) for loop in loops]
     return {
-        "drive": job.name,
+        "trip": job.name,
         "variant": job.variant,
         "alike": job.alike,
         "frames": len(steps),
@@ -229,7 +229,7 @@ def _loop_errors(loop: Loop, truth: Sequence[Floats]) -> tuple[float, float]:
 
 
 def _known_places(positions: Floats, keyframe: Sequence[bool]) -> int:
-    """Keyframes within 5 m of a frame from which at least 100 m were driven since."""
+    """Keyframes within 5 m of a frame from which at least 100 m have been covered since."""
     along = np.concatenate([[0.0], np.linalg.norm(np.diff(positions, axis=0), axis=1).cumsum()])
     return sum(
         bool((np.linalg.norm(positions[along < along[k] - 100] - positions[k], axis=1) < 5).any())

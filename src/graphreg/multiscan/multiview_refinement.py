@@ -109,7 +109,16 @@ def refine_multiview(
         targets = [surfaces[target, size] for (_, target), size in zip(pairs, voxels, strict=True)]
         present = [inverse(local_poses[target]) @ local_poses[source] for source, target in pairs]
         unsigned = [surfaces[source, size] for (source, _), size in zip(pairs, voxels, strict=True)]
-        sources = list(pool.map(_facing, unsigned, targets, voxels, present))
+        opposed = list(pool.map(_is_opposed, unsigned, targets, voxels, present))
+        # Each scan is reversed once, however many pairs need it so.
+        reversed_ones = {
+            key: _reversed(surfaces[key])
+            for key in {(pair[0], size) for pair, size, turn in zip(pairs, voxels, opposed, strict=True) if turn}
+        }
+        sources = [
+            (reversed_ones if turn else surfaces)[source, size]
+            for (source, _), size, turn in zip(pairs, voxels, opposed, strict=True)
+        ]
         linearise = partial(_linearised, parameters=parameters)
         for _ in range(parameters.max_iterations):
             present = [inverse(local_poses[target]) @ local_poses[source] for source, target in pairs]
@@ -158,16 +167,19 @@ def _scan_surface(scan: PreprocessedCloud, voxel: float) -> ScanSurface:
     return ScanSurface(surfels, points, assign_to_surfels(surfels, points))
 
 
-def _facing(source: ScanSurface, target: ScanSurface, voxel: float, T_target_source: Floats) -> ScanSurface:
-    """The source, with its normals reversed if most oppose those of the target: see `orientation`."""
+def _is_opposed(source: ScanSurface, target: ScanSurface, voxel: float, T_target_source: Floats) -> bool:
+    """Whether most normals of the source oppose those of the target: see `orientation`."""
     moved = transform(pose(T_target_source[:3, :3], T_target_source[:3, 3] / voxel), source.surfels.points)
     nearest = target.surfels.grid.nearest(moved, 2.0, 1)
     close = nearest >= 0
     normals = source.surfels.normals[close] @ T_target_source[:3, :3].T
-    if np.einsum("ij,ij->", normals, target.surfels.normals[nearest[close]]) >= 0:
-        return source
-    surfels = replace(source.surfels, normals=-source.surfels.normals)
-    return ScanSurface(surfels, source.points, assign_to_surfels(surfels, source.points))
+    return bool(np.einsum("ij,ij->", normals, target.surfels.normals[nearest[close]]) < 0)
+
+
+def _reversed(surface: ScanSurface) -> ScanSurface:
+    """The same surface with normals to the other side."""
+    surfels = replace(surface.surfels, normals=-surface.surfels.normals)
+    return ScanSurface(surfels, surface.points, assign_to_surfels(surfels, surface.points))
 
 
 def _linearised(

@@ -183,12 +183,17 @@ def overlapping_pairs(
     points = [transform(pose, each.points * voxel) for pose, each in zip(poses, surfels, strict=True)]
     normals = [each.normals @ pose[:3, :3].T for pose, each in zip(poses, surfels, strict=True)]
     trees = [cKDTree(each) for each in points]
+    # Bounding boxes: most pairs of many scans are far apart, and need no search.
+    reach = parameters.max_distance * voxel
+    boxes = [(each.min(axis=0) - reach, each.max(axis=0) + reach) for each in points]
     overlaps: dict[Pair, float] = {}
     for group in groups:
         for source, target in ((b, a) for a in group for b in group if a < b):
-            if (source, target) in excluded:
+            low, high = boxes[target]
+            inside = ((points[source] >= low) & (points[source] <= high)).all(axis=1)
+            if (source, target) in excluded or np.mean(inside) < parameters.min_overlap:
                 continue
-            distance, index = trees[target].query(points[source], distance_upper_bound=parameters.max_distance * voxel)
+            distance, index = trees[target].query(points[source], distance_upper_bound=reach)
             near = np.isfinite(distance)
             cosine = np.einsum("ij,ij->i", normals[source][near], normals[target][np.asarray(index)[near]])
             overlaps[source, target] = np.count_nonzero(cosine > parameters.min_cosine) / len(near)

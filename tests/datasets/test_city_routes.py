@@ -1,4 +1,4 @@
-"""Drives through the synthetic city: evenly spaced frames on the right of the road, and blocks that are alike."""
+"""Routes through the synthetic city: evenly spaced frames on the right of the road, and blocks that are alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphreg.datasets.city import PLAN, grid_city
-from graphreg.datasets.city_drives import ROUND, SWAY, _Track, drive
+from graphreg.datasets.city_routes import ROUND, SWAY, _Track, follow
 from graphreg.errors import InputError
 from graphreg.metrics import angular_error
 
@@ -27,7 +27,7 @@ def test_the_vehicle_moves_steadily_and_comes_round() -> None:
     closest = min(
         np.linalg.norm(pose[:3, 3] - start) for pose, distance in zip(poses, at, strict=True) if distance > 50
     )
-    # Where the first street is driven again, but for the bend into it.
+    # Where the first street is taken again, but for the bend into it.
     assert closest < 9.0
     for pose in poses:
         across = np.abs(pose[:2, 3] - 100.0 * np.round(pose[:2, 3] / 100.0))
@@ -50,7 +50,7 @@ def test_blocks_are_alike_where_they_are_to_be() -> None:
 
 @pytest.mark.slow
 def test_arguments_determine_every_bit() -> None:
-    first, again, other = (next(drive(block=(50, 50), points=500, seed=seed)) for seed in (0, 0, 1))
+    first, again, other = (next(follow(block=(50, 50), points=500, seed=seed)) for seed in (0, 0, 1))
     assert np.array_equal(first.points, again.points)
     assert not np.array_equal(first.points[:9], other.points[:9])
 
@@ -75,4 +75,4 @@ def test_arguments_determine_every_bit() -> None:
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(arguments))):
-        drive(**arguments)
+        follow(**arguments)

@@ -1,6 +1,6 @@
-"""LiDAR sequences along the streets of a synthetic city, with exact poses: for loops, and for places that look alike.
+"""LiDAR sequences along the streets of a synthetic city, with exact poses, also where all blocks are the same.
 
-    scans = city_drives.drive(city_drives.ROUND)       # once round a block of 250 m, and on along its first street
+    scans = city_routes.follow(city_routes.ROUND)       # once round a block of 250 m, and on along its first street
 
 The same arguments give the same bits. `variant` selects another city.
 """
@@ -21,7 +21,7 @@ from graphreg.datasets.synthetic import Scan
 from graphreg.errors import InputError
 from graphreg.poses import pose
 
-__all__ = ["ROUND", "drive"]
+__all__ = ["ROUND", "follow"]
 
 Route = Sequence[tuple[int, int]]
 ROUND: Route = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0), (1, 0))
@@ -34,7 +34,7 @@ MAX_RANGE, RETURNS = 50.0, 0.8
 LARGEST_CROSSING = 20
 
 
-def drive(
+def follow(
     route: Route = ROUND,
     *,
     length: float | None = None,
@@ -46,14 +46,14 @@ def drive(
     noise: float = 0.02,
     seed: int = 0,
 ) -> Iterator[Scan]:
-    """Drive through a city with a spinning LiDAR, on the right of the road.
+    """Scan a city with a spinning LiDAR along a route, on the right of the road.
 
     Parameters
     ----------
     route : sequence of (int, int), default ROUND
         Crossings, each on a street with the one before: (i, j) is that of the i-th street across and the j-th along.
     length : float, optional
-        Metres to drive, at most the length of the route, which is the default.
+        Metres to go, at most the length of the route, which is the default.
     step : float, default 1
         From one frame to the next, in metres.
     block : (float, float), default (250, 250)
@@ -81,7 +81,7 @@ def drive(
 
     Examples
     --------
-    >>> scans = list(drive(length=3.0, points=500))
+    >>> scans = list(follow(length=3.0, points=500))
     >>> [scan.pose[:2, 3].round().tolist() for scan in scans]
     [[0.0, -2.0], [1.0, -2.0], [2.0, -2.0], [3.0, -2.0]]
     """
