@@ -18,6 +18,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from graphreg.bench.measured_parts import MULTISCAN, SYNTHETIC_SCANS
+from graphreg.bench.multiway_scale import ManyScans, scale_jobs, scale_row, scale_summary
 from graphreg.bench.pairs import pair_of
 from graphreg.clouds import Floats, extent
 from graphreg.datasets import synthetic
@@ -84,7 +85,7 @@ class ScanSet:
     foreign: bool = False
 
 
-def jobs(data: Path | None, quick: bool = False) -> list[ScanSet]:
+def jobs(data: Path | None, quick: bool = False) -> list[ScanSet | ManyScans]:
     """Return the sets of scans."""
     loops = [
         ScanSet(name, seed, QUICK_FRAMES if quick else FRAMES, QUICK_POINTS if quick else POINTS)
@@ -95,11 +96,15 @@ def jobs(data: Path | None, quick: bool = False) -> list[ScanSet]:
     return [
         *(ScanSet(name, seed, 4, None, foreign) for name in real for seed in range(SEEDS) for foreign in (False, True)),
         *loops,
+        *([] if quick else scale_jobs(data)),
     ]
 
 
-def measure(job: ScanSet, data: Path | None) -> Iterator[dict[str, Any]]:
+def measure(job: ScanSet | ManyScans, data: Path | None) -> Iterator[dict[str, Any]]:
     """Yield the row of a set of scans."""
+    if isinstance(job, ManyScans):
+        yield scale_row(job, data)
+        return
     scans, truth, names = shuffled(job, data)
     began = time.perf_counter()
     found = multiway(scans, names=names)
@@ -147,11 +152,20 @@ def shuffled(job: ScanSet, data: Path | None) -> tuple[list[Floats], list[Floats
 
 def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return a line for each set of scans."""
-    return {"": [{name: value for name, value in row.items() if name != "foreign"} for row in rows]}
+    few, many = _few_and_many(rows)
+    return {
+        "": [{name: value for name, value in row.items() if name != "foreign"} for row in few],
+        **(
+            {"Many scans": [{name: value for name, value in row.items() if name != "stages"} for row in many]}
+            if many
+            else {}
+        ),
+    }
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return statements about the results, one a line."""
+    rows, many = _few_and_many(rows)
     with_foreign = [row for row in rows if row["foreign"]]
     lines = [
         "scans in random order and pose; translation errors are those of the centroid of a scan, in per cent of its "
@@ -168,7 +182,11 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     if with_foreign:
         named = sum(row["foreign left out"] for row in with_foreign)
         lines.append(f"foreign scan left out and named: {named} of {len(with_foreign)} runs")
-    return lines
+    return [*lines, *scale_summary(many)]
+
+
+def _few_and_many(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    return [row for row in rows if "scene" not in row], [row for row in rows if "scene" in row]
 
 
 def _errors(
