@@ -13,6 +13,7 @@ from graphreg.argument_checks import (
     check_choice,
     check_flag,
     check_integer,
+    check_iterable,
     check_number,
     check_positive,
     shown,
@@ -83,3 +84,9 @@ def test_values_are_shown_in_a_short_line(value: Any) -> None:
     text = shown(value)
     assert 0 < len(text) < 200
     assert "\n" not in text
+
+
+def test_what_cannot_be_iterated_is_refused() -> None:
+    assert list(check_iterable("frames", (1, 2), "several clouds")) == [1, 2]
+    with pytest.raises(InputError, match="^frames: expected several clouds, got object$"):
+        check_iterable("frames", object(), "several clouds")

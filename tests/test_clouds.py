@@ -132,7 +132,7 @@ def test_the_name_of_a_file_is_its_cloud(tmp_path: Path) -> None:
         as_cloud("scan.unknown")
 
 
-@pytest.mark.parametrize("value", [10**400, "x", object(), [[1], [1, 2]], len, {}])
+@pytest.mark.parametrize("value", [10**400, "x", object(), [[1], [1, 2]], len, {}, 1j])
 def test_what_are_no_numbers_is_refused_with_the_argument(value: Any) -> None:
     points = np.random.default_rng(0).normal(size=(20, 3))
     calls: dict[str, Callable[[], object]] = {

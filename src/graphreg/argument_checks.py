@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,14 @@ def check_callable(name: str, value: Callable[..., Any] | None) -> None:
     """InputError unless `value` can be called, or is None."""
     if value is not None and not callable(value):
         raise InputError(f"{name}: expected a function, got {shown(value)}")
+
+
+def check_iterable(name: str, value: Any, expected: str) -> Iterator[Any]:
+    """Return an iterator over several things."""
+    try:
+        return iter(value)
+    except TypeError as problem:
+        raise InputError(f"{name}: expected {expected}, got {type(value).__name__}") from problem
 
 
 def shown(value: Any) -> str:

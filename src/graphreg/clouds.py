@@ -418,7 +418,10 @@ def as_floats(value: Any, name: str, expected: str = "numbers") -> Floats:
         Where it is something else.
     """
     try:
-        return np.asarray(as_array(value), np.float64)
+        array = np.asarray(as_array(value))
+        if array.dtype.kind == "c":
+            raise TypeError("the imaginary part would be lost")
+        return np.asarray(array, np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as problem:
         raise InputError(f"{name}: expected {expected}, got {type(value).__name__}") from problem
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 import graphreg._core as _core
-from graphreg.argument_checks import check_choice, check_positive
+from graphreg.argument_checks import check_choice, check_iterable, check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud, common_extent, extent
 from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.preprocessing import PreprocessedCloud
@@ -182,7 +182,7 @@ def deform_sequence(
     >>> [round(float(found.strain.mean()), 1) for found in graphreg.deform_sequence(frames)]
     [0.0, 0.0]
     """
-    each = iter(frames)
+    each = check_iterable("frames", frames, "several clouds")
     first = next(each, None)
     if first is None:
         raise InputError("frames: expected at least two, got none")
