@@ -31,17 +31,25 @@ def test_a_type_checker_knows_methods_and_settings(tmp_path: Path) -> None:
         "register(x, y, voxel=1.0, dof=('rz', 'x', 'y', 'z'))",
         "register(x, y, method='icp', max_iterations=5, seed=1)",
         "register(x, y, method='graphreg-paper', beta=0.8, annealing='plain')",
+        "register(x, y, method='icp', loss='tukey')",
+        "register(x, y, method='icp-kn', loss=Loss('barron', scale='s'))",
     ]
     refused = [
         "register(x, y, voxl=1.0)",
         "register(x, y, method='icpp')",
         "register(x, y, method='icp', beta=0.9)",
         "register(x, y, method='gmm', max_iterations='many')",
+        "register(x, y, method='icp', loss='tukee')",
+        "register(x, y, method='gmm', loss='tukey')",
+        "Loss('welch')",
     ]
     script = tmp_path / "calls.py"
-    script.write_text("\n".join(["from graphreg import register", "x = y = [[0.0, 0.0, 0.0]]", *accepted, *refused]))
+    script.write_text(
+        "\n".join(["from graphreg import Loss, register", "x = y = [[0.0, 0.0, 0.0]]", *accepted, *refused])
+    )
     # Other modules, NumPy's above all, are left out: to check them takes most of the time.
-    checked = ("graphreg", "graphreg.registration", "graphreg.method_options", script.stem)
+    robust = ("graphreg.robust.influence_functions", "graphreg.robust.robust_scales", "graphreg.robust.losses")
+    checked = ("graphreg", "graphreg.registration", "graphreg.method_options", *robust, script.stem)
     found = subprocess.run(
         [sys.executable, "-m", "mypy", "--follow-imports=skip", *(word for name in checked for word in ("-m", name))],
         cwd=tmp_path,

@@ -51,7 +51,8 @@ void moments_of_pairs(const Correspondences& pairs, const double* weights, int t
     for (int a = 0; a < 9; ++a) moments[6 + a] = products[a] / total_weight;
 }
 
-void sum_plane_pairs(const Correspondences& pairs, const TargetPlanes& planes, int threads, double* sums) {
+void sum_plane_pairs(const Correspondences& pairs, const TargetPlanes& planes, const double* weights, int threads,
+                     double* sums) {
     const auto total = sum_over<plane_sums>(pairs.count, threads, [&](std::size_t k, double* sum) {
         const std::int64_t i = pairs.rows[k], j = pairs.partner[i];
         const double *x = pairs.points + 3 * i, *y = pairs.target + 3 * j, *n = planes.normals + 3 * j;
@@ -64,10 +65,11 @@ void sum_plane_pairs(const Correspondences& pairs, const TargetPlanes& planes, i
                                     n[1],
                                     n[2]};
         const double residual = n[0] * (y[0] - x[0]) + n[1] * (y[1] - x[1]) + n[2] * (y[2] - x[2]);
+        const double w = weights ? weights[k] : 1.0;
         for (int a = 0; a < 6; ++a)
-            for (int b = a; b < 6; ++b) *sum++ += jacobian[a] * jacobian[b];
-        for (int a = 0; a < 6; ++a) *sum++ += jacobian[a] * residual;
-        *sum += residual * residual;
+            for (int b = a; b < 6; ++b) *sum++ += w * jacobian[a] * jacobian[b];
+        for (int a = 0; a < 6; ++a) *sum++ += w * jacobian[a] * residual;
+        *sum += w * residual * residual;
     });
     for (std::size_t s = 0; s < plane_sums; ++s) sums[s] = total[s];
 }

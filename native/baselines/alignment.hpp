@@ -26,8 +26,9 @@ struct TargetPlanes {
 };
 
 // Point-to-plane residuals r = n . (y - x) with the Jacobian J = ((x - centre) / length_scale x n, n):
-// 21 sums of J J^T (its upper triangle, row by row), 6 of J r and one of r^2.
+// 21 sums of w J J^T (its upper triangle, row by row), 6 of w J r and one of w r^2; without weights, w is 1.
 constexpr std::size_t plane_sums = 28;
-void sum_plane_pairs(const Correspondences& pairs, const TargetPlanes& planes, int threads, double* sums);
+void sum_plane_pairs(const Correspondences& pairs, const TargetPlanes& planes, const double* weights, int threads,
+                     double* sums);
 
 }  // namespace graphreg

@@ -21,14 +21,15 @@ Output<double> moments(const Points& points, const Points& target, const Indices
 }
 
 Output<double> plane_equations(const Points& points, const Points& target, const Points& normals,
-                               const Indices& partner, const LongIndices& rows,
+                               const Indices& partner, const LongIndices& rows, const std::optional<Numbers>& weights,
                                const Input<double, nb::shape<3>>& centre, double length_scale, int threads) {
     require(normals.shape(0) == target.shape(0), "normals: one for each target point is needed");
     const double* c = centre.data();
     const TargetPlanes planes{normals.data(), {c[0], c[1], c[2]}, length_scale};
     const Correspondences pairs = correspondences(points, target, partner, rows);
+    require(!weights || weights->shape(0) == pairs.count, "weights: one for each of rows is needed");
     NewArray<double> sums({plane_sums});
-    without_gil([&] { sum_plane_pairs(pairs, planes, threads, sums.data()); });
+    without_gil([&] { sum_plane_pairs(pairs, planes, data_or_null(weights), threads, sums.data()); });
     return sums.release();
 }
 
@@ -38,7 +39,7 @@ void bind_alignment(nb::module_& module) {
     module.def("moments_of_pairs", moments, "points"_a, "target"_a, "partner"_a, "rows"_a, "weights"_a.none(),
                "threads"_a);
     module.def("sum_plane_pairs", plane_equations, "points"_a, "target"_a, "normals"_a, "partner"_a, "rows"_a,
-               "centre"_a, "length_scale"_a, "threads"_a);
+               "weights"_a.none(), "centre"_a, "length_scale"_a, "threads"_a);
 }
 
 }  // namespace graphreg

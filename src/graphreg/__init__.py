@@ -26,6 +26,7 @@ from graphreg.registration import methods, prepare, register
 from graphreg.reports import notebook_pictures as _notebook_pictures  # noqa: F401 (registers what notebooks show)
 from graphreg.reports.registration_page import report
 from graphreg.result import Result
+from graphreg.robust.losses import Loss
 from graphreg.voxels import voxel_downsample
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Graph",
     "InputError",
     "Location",
+    "Loss",
     "Mesh",
     "MissingExtraError",
     "Multiway",

@@ -368,11 +368,12 @@ def sum_plane_pairs(
     normals: _Floats,
     partner: _Indices,
     rows: NDArray[np.int64],
+    weights: _Floats | None,
     centre: _Floats,
     length_scale: float,
     threads: int,
 ) -> _Floats:
-    """Normal equations (28,) of point-to-plane ICP: the upper triangle of J^T J (21), J^T r (6), r^T r (1).
+    """Normal equations (28,) of point-to-plane ICP: the upper triangle of J^T W J (21), J^T W r (6), r^T W r (1).
 
     Rotations are about `centre` (3,) and multiplied by `length_scale`, so that all six unknowns are lengths.
     """

@@ -11,6 +11,7 @@ import numpy as np
 from graphreg.argument_checks import check_choice, check_flag, is_integer, is_number, shown
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
+from graphreg.robust.losses import as_loss
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,11 @@ class MethodSettings:
             expected = "True, False, or the smallest and the largest scale"
             raise InputError(f"{name}: expected {expected}, got {shown(value)}")
         object.__setattr__(self, name, (float(limits[0]), float(limits[1])))
+
+    def _require_loss(self, name: str = "loss") -> None:
+        """Refuse what is neither None, a `Loss` nor the name of one, which is replaced by the loss."""
+        if (value := getattr(self, name)) is not None:
+            object.__setattr__(self, name, as_loss(value))
 
     def _require_choice(self, name: str, *choices: str) -> None:
         check_choice(name, getattr(self, name), choices)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
+from graphreg.robust.influence_functions import LossName
+from graphreg.robust.losses import Loss
+
 
 class CommonOptions(TypedDict, total=False):
     """Options of every call of `register`."""
@@ -54,6 +57,7 @@ class IcpOptions(CommonOptions, total=False):
     max_distance: float | None
     tolerance: float
     scale: bool | tuple[float, float] | None
+    loss: Loss | LossName | None
 
 
 class IcpKpOptions(CommonOptions, total=False):
@@ -61,6 +65,7 @@ class IcpKpOptions(CommonOptions, total=False):
 
     max_iterations: int
     worst_rejection: float
+    loss: Loss | LossName | None
 
 
 class IcpKnOptions(CommonOptions, total=False):
@@ -69,6 +74,7 @@ class IcpKnOptions(CommonOptions, total=False):
     max_iterations: int
     normal_neighbours: int
     worst_rejection: float
+    loss: Loss | LossName | None
 
 
 class TricpOptions(CommonOptions, total=False):
@@ -79,6 +85,7 @@ class TricpOptions(CommonOptions, total=False):
     preference: float
     max_iterations: int
     tolerance: float
+    loss: Loss | LossName | None
 
 
 class FricpOptions(CommonOptions, total=False):
@@ -90,6 +97,7 @@ class FricpOptions(CommonOptions, total=False):
     memory: int
     max_iterations: int
     tolerance: float
+    loss: Loss | LossName | None
 
 
 class GmmOptions(CommonOptions, total=False):

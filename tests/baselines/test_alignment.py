@@ -46,7 +46,8 @@ def test_no_transform_nearby_has_a_lower_weighted_cost(points: np.ndarray, seed:
         assert cost(found) <= cost(near @ found)
 
 
-def test_a_point_to_plane_step_solves_the_least_squares_problem() -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_point_to_plane_step_solves_the_least_squares_problem(weighted: bool) -> None:
     """Against numpy's solver, on the same equations."""
     rng = np.random.default_rng(3)
     points, target = random_cloud("blob", 500, 1), random_cloud("blob", 400, 2)
@@ -54,13 +55,15 @@ def test_a_point_to_plane_step_solves_the_least_squares_problem() -> None:
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     nearest = rng.integers(0, 400, 500).astype(np.int32)
     rows = np.sort(rng.permutation(500)[:300])
-    value, step = align_point_to_plane(points, target, normals, nearest, rows, 2)
+    weights = rng.random(300) if weighted else None
+    value, step = align_point_to_plane(points, target, normals, nearest, rows, weights, 2)
     x, y, n = points[rows], target[nearest[rows]], normals[nearest[rows]]
     centre = x.mean(axis=0)
     jacobian = np.column_stack([np.cross(x - centre, n), n])
     residuals = ((y - x) * n).sum(axis=1)
-    solution = np.linalg.lstsq(jacobian, residuals)[0]
-    assert value == pytest.approx((residuals**2).mean(), rel=1e-12)
+    root = np.ones(300) if weights is None else np.sqrt(weights)
+    solution = np.linalg.lstsq(jacobian * root[:, None], residuals * root)[0]
+    assert value == pytest.approx(((root * residuals) ** 2).mean(), rel=1e-12)
     np.testing.assert_allclose(rotation_vector(step[:3, :3]), solution[:3], atol=1e-12)
     np.testing.assert_allclose(transform(step, centre), centre + solution[3:], atol=1e-12)
 
@@ -69,5 +72,7 @@ def test_directions_that_the_planes_do_not_constrain_stay_unchanged() -> None:
     points = np.column_stack([np.random.default_rng(0).random((100, 2)), np.zeros(100)])
     normals = np.tile([0.0, 0.0, 1.0], (100, 1))
     rows = np.arange(100)
-    _, step = align_point_to_plane(points, points + np.array([5.0, 3.0, 0.5]), normals, rows.astype(np.int32), rows, 1)
+    _, step = align_point_to_plane(
+        points, points + np.array([5.0, 3.0, 0.5]), normals, rows.astype(np.int32), rows, None, 1
+    )
     np.testing.assert_allclose(step, pose(np.eye(3), [0, 0, 0.5]), atol=1e-12)

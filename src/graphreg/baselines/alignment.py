@@ -34,7 +34,7 @@ def align_point_to_point(
         Row of `target` that corresponds to each point.
     rows : (K,) ndarray of int64
         The correspondences to use.
-    weights : (N,) ndarray or None
+    weights : (K,) ndarray or None
         Weights w; None: all equal.
     threads : int
 
@@ -54,12 +54,13 @@ def align_point_to_plane(
     normals: Floats,
     nearest: NDArray[np.int32],
     rows: NDArray[np.int64],
+    weights: Floats | None,
     threads: int,
 ) -> tuple[float, Floats]:
     """Take one Gauss-Newton step on the point-to-plane distance, from the identity (Chen, Medioni 1992).
 
-    The objective is the mean of (n_i . (T x_i - y_i))^2. Degenerate directions, which the planes do not constrain, are
-    left unchanged.
+    The objective is the sum of w_i (n_i . (T x_i - y_i))^2 over the number of correspondences. Degenerate directions,
+    which the planes do not constrain, are left unchanged.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ def align_point_to_plane(
         Row of `target` that corresponds to each point.
     rows : (K,) ndarray of int64
         The correspondences to use.
+    weights : (K,) ndarray or None
+        Weights w; None: all 1.
     threads : int
 
     Returns
@@ -81,7 +84,7 @@ def align_point_to_plane(
     centre = chosen.mean(axis=0)
     # Rotations are measured by the arc at the RMS radius: then all six unknowns are lengths.
     radius = float(np.sqrt(chosen.var(axis=0).sum())) or 1.0
-    sums = _core.sum_plane_pairs(points, target, normals, nearest, rows, centre, radius, threads)
+    sums = _core.sum_plane_pairs(points, target, normals, nearest, rows, weights, centre, radius, threads)
     hessian = np.zeros((6, 6))
     hessian[np.triu_indices(6)] = sums[:21]
     values, vectors = np.linalg.eigh(hessian, UPLO="U")

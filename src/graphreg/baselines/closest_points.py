@@ -13,9 +13,13 @@ from graphreg.baselines.alignment import align_point_to_plane, align_point_to_po
 from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.clouds import Floats
 from graphreg.poses import transform
+from graphreg.robust.losses import Loss, RobustWeights
 
 MIN_CORRESPONDENCES = 3
 """Fewer correspondences do not determine a rigid transform (derived)."""
+LOW_SPACING, SCALE_PER_SPACING = 0.1, 3.8
+"""A quantile of the distances between nearest neighbours (chosen), and how much larger the scale of residuals between
+two random samples of one surface is (derived: 1.4826 times median over quantile of a Rayleigh distribution)."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,14 @@ def closest_share(share: float) -> Rejection:
     return select
 
 
-def point_to_point(run: BaselineRun) -> Objective:
-    """Return the mean squared distance of corresponding points as an objective.
+def point_to_point(run: BaselineRun, loss: Loss | None = None) -> Objective:
+    """Return the mean squared distance of corresponding points as an objective, or the mean of another loss.
 
     Parameters
     ----------
     run : BaselineRun
+    loss : Loss, optional
+        Of the distances.
 
     Returns
     -------
@@ -101,38 +107,66 @@ def point_to_point(run: BaselineRun) -> Objective:
     """
 
     spread = _spread(run.source)
+    robust = robust_weights(run, loss)
 
     def evaluate(pairs: ClosestPointPairs) -> tuple[float, Floats]:
-        objective = float(pairs.squared[pairs.rows].mean())
+        weights = None
+        if robust is None:
+            objective = float(pairs.squared[pairs.rows].mean())
+        else:
+            objective, weights = robust(np.sqrt(pairs.squared[pairs.rows]))
+            if not weights.any():
+                return objective, np.eye(4)
         if run.has_scale:
-            scale = _spread(pairs.points) / spread if spread else 1.0
-            return objective, run.fit(pairs.points[pairs.rows], run.target[pairs.nearest[pairs.rows]], scale=scale)
-        step = align_point_to_point(pairs.points, run.target, pairs.nearest, pairs.rows, None, run.threads)
+            x, y = pairs.points[pairs.rows], run.target[pairs.nearest[pairs.rows]]
+            return objective, run.fit(x, y, weights, _spread(pairs.points) / spread if spread else 1.0)
+        step = align_point_to_point(pairs.points, run.target, pairs.nearest, pairs.rows, weights, run.threads)
         return objective, step
 
     return evaluate
+
+
+def robust_weights(run: BaselineRun, loss: Loss | None) -> RobustWeights | None:
+    """Return the weights of a loss, for one sequence of iterations; None without a loss."""
+    if loss is None:
+        return None
+    smallest = float(np.finfo(np.float64).eps * np.linalg.norm(np.ptp(run.source, axis=0)))
+    _, squared = _core.Tree(run.target, run.threads).nearest(run.target, 2, run.threads)
+    # A distance between nearest neighbours that few outliers have, as these are farther apart.
+    low = float(np.sqrt(np.quantile(squared[:, 1], LOW_SPACING)))
+    return RobustWeights(loss, smallest, SCALE_PER_SPACING * low)
 
 
 def _spread(points: Floats) -> float:
     return float(np.sqrt(points.var(axis=0).sum()))
 
 
-def point_to_plane(run: BaselineRun, normals: Floats) -> Objective:
-    """Return the mean squared distance to the planes of corresponding points as an objective.
+def point_to_plane(run: BaselineRun, normals: Floats, loss: Loss | None = None) -> Objective:
+    """Return the mean squared distance to the planes of corresponding points as an objective, or that of another loss.
 
     Parameters
     ----------
     run : BaselineRun
     normals : (M, 3) ndarray
         Of the target.
+    loss : Loss, optional
+        Of the distances along the normals.
 
     Returns
     -------
     Objective
     """
+    robust = robust_weights(run, loss)
 
     def evaluate(pairs: ClosestPointPairs) -> tuple[float, Floats]:
-        return align_point_to_plane(pairs.points, run.target, normals, pairs.nearest, pairs.rows, run.threads)
+        points, nearest, rows = pairs.points, pairs.nearest, pairs.rows
+        if robust is None:
+            return align_point_to_plane(points, run.target, normals, nearest, rows, None, run.threads)
+        partner = nearest[rows]
+        objective, weights = robust(np.einsum("ij,ij->i", normals[partner], points[rows] - run.target[partner]))
+        if not weights.any():
+            return objective, np.eye(4)
+        return objective, align_point_to_plane(points, run.target, normals, nearest, rows, weights, run.threads)[1]
 
     return evaluate
 

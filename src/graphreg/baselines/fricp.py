@@ -12,6 +12,7 @@ of the target.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,11 @@ from graphreg.baselines.alignment import align_point_to_point, rotation_vector
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPointPairs, ClosestPoints, within_distance
 from graphreg.clouds import Floats
+from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import inverse, pose, rotation_from_vector
+from graphreg.robust.influence_functions import INFLUENCE
+from graphreg.robust.losses import Loss, influence_of
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class FricpSettings(BaselineSettings):
         Number of iterations for each nu, at most.
     tolerance : float, default 1e-5
         Converged for a nu where a step moves points by no more than this share of the source's diagonal.
+    loss : str or Loss, optional
+        A loss in place of Welsch's function, by name, or a `graphreg.Loss` without a scale of its own: nu is the scale.
     """
 
     first_scale: float = 3.0
@@ -51,9 +57,13 @@ class FricpSettings(BaselineSettings):
     memory: int = 5
     max_iterations: int = 100
     tolerance: float = 1e-5
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require_loss()
+        if self.loss is not None and (self.loss.scale, self.loss.annealed) != (Loss.scale, Loss.annealed):
+            raise InputError(f"loss: fricp has scales of its own, first_scale to last_scale, got {self.loss!r}")
         self._require_count("max_iterations")
         self._require_count("memory", least=0)
         self._require_positive("first_scale", "last_scale", "decay")
@@ -104,16 +114,18 @@ def register_fricp(
         acceleration = AndersonAcceleration(settings.memory)
         candidate = aligned = run.estimate
         previous = float("inf")
+        function = (
+            _welsch(nu) if settings.loss is None else _of_loss(settings.loss, nu, closest.pairs(candidate, use_all))
+        )
         for _ in range(settings.max_iterations):
             pairs = closest.pairs(candidate, use_all)
-            value = _welsch(pairs, nu)
+            value, weights = function(pairs.squared)
             if value > previous:
                 # The extrapolation raised the objective: continue from the plain step.
                 candidate = aligned
                 pairs = closest.pairs(candidate, use_all)
-                value = _welsch(pairs, nu)
+                value, weights = function(pairs.squared)
                 acceleration.reset()
-            weights = np.exp(-pairs.squared / (2 * nu**2))
             if not weights.any():
                 return run.outcome()
             step = align_point_to_point(pairs.points, run.target, pairs.nearest, pairs.rows, weights, threads)
@@ -185,9 +197,26 @@ class _LocalCoordinates:
         return np.asarray(pose(rotation_from_vector(vector[:3] / self._radius), vector[3:]) @ self._reference)
 
 
-def _welsch(pairs: ClosestPointPairs, nu: float) -> float:
-    """Mean of Welsch's function over the correspondences."""
-    return float(-np.expm1(-pairs.squared / (2 * nu**2)).mean())
+_Function = Callable[[Floats], tuple[float, Floats]]
+"""From squared distances to the mean of the loss and the weights."""
+
+
+def _welsch(nu: float) -> _Function:
+    """Welsch's function of width nu."""
+    return lambda squared: (float(-np.expm1(-squared / (2 * nu**2)).mean()), np.exp(-squared / (2 * nu**2)))
+
+
+def _of_loss(loss: Loss, nu: float, pairs: ClosestPointPairs) -> _Function:
+    """Another loss, as efficient as Welsch's function of width nu; an adaptive shape is that of `pairs`."""
+    scale = np.sqrt(2) * nu / INFLUENCE["welsch"].tuning
+    function = influence_of(loss, np.sqrt(pairs.squared) / scale)
+    unit = (loss.tuning or function.tuning) * scale
+
+    def evaluate(squared: Floats) -> tuple[float, Floats]:
+        u = np.sqrt(squared) / unit
+        return float(function.rho(u).mean()), function.weight(u)
+
+    return evaluate
 
 
 def _neighbour_distance(target: Floats, threads: int) -> float:

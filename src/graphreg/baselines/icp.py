@@ -18,6 +18,7 @@ from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate_closest_points, point_to_point, within_distance
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome, Scale
+from graphreg.robust.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,19 @@ class IcpSettings(BaselineSettings):
         Converged where neither the RMS distance nor the number of correspondences changes by more than this share.
     scale : bool or pair of float, default False
         Whether the source has an unknown scale, or the smallest and the largest that it can have.
+    loss : str or Loss, optional
+        A robust loss in place of the squares: "l1", "huber", "tukey" and others, or a `graphreg.Loss`.
     """
 
     max_iterations: int = 200
     max_distance: float | None = None
     tolerance: float = 1e-6
     scale: Scale = False
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require_loss()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         if self.max_distance is not None:
@@ -83,7 +88,7 @@ def register_icp(
     iterate_closest_points(
         run,
         ClosestPoints(run),
-        point_to_point(run),
+        point_to_point(run, settings.loss),
         within_distance(settings.max_distance),
         settings.max_iterations,
         settings.tolerance,

@@ -20,6 +20,7 @@ from graphreg.clouds import Floats
 from graphreg.features.graphs import neighbour_graph
 from graphreg.features.invariant_features import fit_planes
 from graphreg.method_interface import Callback, Outcome
+from graphreg.robust.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,18 @@ class IcpKnSettings(BaselineSettings):
         Number of neighbours that the plane of a target point is fitted to; the value of the paper's comparison.
     worst_rejection : float, default 0
         Share of the correspondences that is rejected in each iteration: those with the largest distances.
+    loss : str or Loss, optional
+        A robust loss in place of the squares: "l1", "huber", "tukey" and others, or a `graphreg.Loss`.
     """
 
     max_iterations: int = 50
     normal_neighbours: int = 4
     worst_rejection: float = 0.0
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require_loss()
         self._require_count("max_iterations")
         self._require_count("normal_neighbours", least=2)
         self._require_share("worst_rejection")
@@ -82,7 +87,7 @@ def register_icp_kn(
     iterate_closest_points(
         run,
         ClosestPoints(run),
-        point_to_plane(run, normals),
+        point_to_plane(run, normals, settings.loss),
         closest_share(1 - settings.worst_rejection),
         settings.max_iterations,
         0.0,

@@ -14,6 +14,7 @@ from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_point
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
+from graphreg.robust.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,17 @@ class IcpKpSettings(BaselineSettings):
         Number of iterations; the value of the paper's comparison. Fewer only where the objective does not change.
     worst_rejection : float, default 0
         Share of the correspondences that is rejected in each iteration: those with the largest distances.
+    loss : str or Loss, optional
+        A robust loss in place of the squares: "l1", "huber", "tukey" and others, or a `graphreg.Loss`.
     """
 
     max_iterations: int = 50
     worst_rejection: float = 0.0
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require_loss()
         self._require_count("max_iterations")
         self._require_share("worst_rejection")
 
@@ -70,7 +75,7 @@ def register_icp_kp(
     iterate_closest_points(
         run,
         ClosestPoints(run),
-        point_to_point(run),
+        point_to_point(run, settings.loss),
         closest_share(1 - settings.worst_rejection),
         settings.max_iterations,
         0.0,

@@ -18,6 +18,7 @@ from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_point
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
+from graphreg.robust.losses import Loss
 
 OVERLAP_TOLERANCE = 0.02
 """The search for the overlap ends at this width of the bracket (chosen): below it, e hardly changes."""
@@ -39,6 +40,8 @@ class TricpSettings(BaselineSettings):
         Number of iterations for each overlap, at most.
     tolerance : float, default 1e-4
         Converged where the square root of the trimmed mean does not change by more than this share.
+    loss : str or Loss, optional
+        A robust loss in place of the squares: "l1", "huber", "tukey" and others, or a `graphreg.Loss`.
     """
 
     overlap: float | None = None
@@ -46,9 +49,11 @@ class TricpSettings(BaselineSettings):
     preference: float = 2.0
     max_iterations: int = 100
     tolerance: float = 1e-4
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require_loss()
         self._require_count("max_iterations")
         self._require_share("tolerance")
         self._require("a number from 0 on", lambda value: 0 <= value < np.inf, "preference")
@@ -95,7 +100,6 @@ def register_tricp(
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     closest = ClosestPoints(run)
-    objective = point_to_point(run)
     start = run.estimate
 
     def align(overlap: float) -> tuple[float, Floats]:
@@ -103,7 +107,7 @@ def register_tricp(
         value, stopped = iterate_closest_points(
             run,
             closest,
-            objective,
+            point_to_point(run, settings.loss),
             closest_share(overlap),
             settings.max_iterations,
             settings.tolerance,

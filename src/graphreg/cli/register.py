@@ -24,6 +24,12 @@ def _methods(incomplete: str) -> list[str]:
     return [name for name in methods() if name.startswith(incomplete)]
 
 
+def _losses(incomplete: str) -> list[str]:
+    from graphreg.robust.losses import LOSSES
+
+    return [name for name in LOSSES if name.startswith(incomplete)]
+
+
 def register(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The scan to transform.")],
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="The scan to align it with.")],
@@ -61,6 +67,14 @@ def register(
             metavar="any|LOW,HIGH",
             help="Estimate a similarity: `any`, for a SOURCE of unknown scale, or its smallest and largest scale. Of "
             "graphreg, icp, cpd and teaser.",
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=_losses,
+            help="A robust loss in place of squares: l1, lp, huber, tukey, cauchy, geman-mcclure, welsch or barron. Of "
+            "icp, icp-kp, icp-kn, tricp and fricp.",
         ),
     ] = None,
     max_iterations: Annotated[
@@ -103,6 +117,7 @@ def register(
       graphreg register site.e57#1 site.e57#2 --init viewpoint
       graphreg register survey.csv scan.laz --columns 2,3,4
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
+      graphreg register a.ply b.ply --method icp --loss tukey
       graphreg register photogrammetry.ply scan.ply --scale any
     """
     from graphreg.cli.console import detail, note
@@ -120,7 +135,7 @@ def register(
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
     source, target = with_columns(columns, source, target)
     settings = dict(map(_setting, chosen or []))
-    options = {"voxel": voxel, "dof": dof, "scale": _scale(scale), "max_iterations": max_iterations}
+    options = {"voxel": voxel, "dof": dof, "scale": _scale(scale), "loss": loss, "max_iterations": max_iterations}
     settings |= {name: value for name, value in options.items() if value is not None}
     similar = bool(settings.get("scale"))
     initial = None if init is None else _initial_pose(init, source, target, similar)
