@@ -28,6 +28,7 @@ SLOW = (
     "graphreg.batches.batch_run",
     "graphreg.datasets.synthetic",
     "graphreg.locating",
+    "graphreg.multiscan.localisation",
     "graphreg.multiscan.multiway_registration",
     "graphreg.multiscan.odometry",
     "graphreg.registration",
