@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.body_scans import body_scans, foreign_scan
+from tests.support.strategies import seeds
 
 import graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud
@@ -49,6 +53,32 @@ def test_every_pair_has_an_edge_and_successful_ones_connect_scans() -> None:
     assert registration.groups == ((0, 1), (2,))
     registration.register([(2, 1)])
     assert calls == [(1, 2), (2, 2), (3, 3)]
+
+
+def test_of_many_scans_none_keeps_what_was_computed_after_its_last_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairwise, "PAIRWISE", PairwiseParameters(cached_scans=2))
+    many = tuple(replace(scan, _cache={("voxel sizes",): 0}) for scan in scans())
+    kept: list[list[bool]] = []
+    registration = PairwiseRegistration(
+        many, NAMES, progress=lambda *_: kept.append([bool(scan._cache) for scan in many])
+    )
+    monkeypatch.setattr(pairwise, "register", lambda *_, **__: result())
+    registration.register([(1, 0), (2, 1)])
+    assert set(registration.edges) == {(1, 0), (2, 1)}
+    # The scan in the middle is needed twice.
+    assert sum(kept[0]) == 2
+    assert kept[0][1]
+    assert not any(kept[1])
+
+
+@given(seed=seeds, count=st.integers(2, 30))
+def test_the_order_by_locality_has_the_same_pairs_and_a_chain_in_a_row(seed: int, count: int) -> None:
+    order = np.random.default_rng(seed).permutation(count)
+    chain = [(int(max(pair)), int(min(pair))) for pair in itertools.pairwise(order)]
+    found = pairwise._by_locality(sorted(chain), count)
+    assert sorted(found) == sorted(chain)
+    for one, other in itertools.pairwise(found):
+        assert set(one) & set(other)
 
 
 @pytest.mark.slow

@@ -149,6 +149,10 @@ class PreprocessedCloud:
             self._cache.pop(oldest, None)
         return value
 
+    def release(self) -> None:
+        """Forget what was computed from the points; it is computed again when it is asked for."""
+        self._cache.clear()
+
 
 def preprocess(
     points: Floats, name: str, weights: Floats | None = None, max_points: int | None = None, seed: int = 0

@@ -106,6 +106,8 @@ def refine_multiview(
     with ThreadPoolExecutor(threads) as pool:
         computed = pool.map(lambda each: _scan_surface(scans[each[0]], each[1]), needed)
         surfaces = dict(zip(needed, computed, strict=True))
+        for scan in scans:
+            scan.release()
         targets = [surfaces[target, size] for (_, target), size in zip(pairs, voxels, strict=True)]
         present = [inverse(local_poses[target]) @ local_poses[source] for source, target in pairs]
         unsigned = [surfaces[source, size] for (source, _), size in zip(pairs, voxels, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ class PairwiseParameters:
     covariance_inflation: float = 8.0
     # Standard deviation that is added to every edge, as a share of the fine voxel size. Chosen.
     covariance_floor: float = 0.02
+    # Of more scans than these, what is computed for a scan is released after its last pair. Chosen.
+    cached_scans: int = 32
 
 
 PAIRWISE = PairwiseParameters()
@@ -84,6 +87,10 @@ class PairwiseRegistration:
             Refine each pair from these poses; by default it is registered from any pose.
         """
         total = self._done + len(pairs)
+        # Of many scans, in an order in which the pairs of a scan are close together.
+        is_many = len(self.scans) > PAIRWISE.cached_scans
+        pairs = _by_locality(pairs, len(self.scans)) if is_many else pairs
+        left = Counter(scan for pair in pairs for scan in pair)
         with progress_bar(self.progress, "registering pairs") as show, ThreadPoolExecutor(self.threads) as pool:
             futures = [pool.submit(self._edge, pair, poses) for pair in pairs]
             try:
@@ -92,6 +99,10 @@ class PairwiseRegistration:
                     if edge.success or pair not in self.edges:
                         self.edges[pair] = edge
                     self._done += 1
+                    left.subtract(pair)
+                    for scan in pair if is_many else ():
+                        if not left[scan]:
+                            self.scans[scan].release()
                     _log.debug("pair %s to %s: %s", self.names[pair[0]], self.names[pair[1]], edge.reason)
                     if show is not None:
                         show(self._done, total)
@@ -113,6 +124,19 @@ class PairwiseRegistration:
             nowhere, centre = np.full((4, 4), np.nan), centroid(self.scans[target])
             return Edge(source, target, nowhere, False, 0.0, 0.0, None, centre, False, reason)
         return edge_from_result(pair, result, self.scans[target])
+
+
+def _by_locality(pairs: Sequence[Pair], count: int) -> list[Pair]:
+    """The pairs in an order in which those of each scan are close together: by the bandwidth of the graph."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    ends = np.array(pairs, np.int32).reshape(-1, 2)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    graph = coo_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(count, count)).tocsr()
+    rank = np.empty(count, np.intp)
+    rank[reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(count)
+    return sorted(pairs, key=lambda pair: (max(rank[list(pair)]), min(rank[list(pair)])))
 
 
 def edge_from_result(
