@@ -115,7 +115,7 @@ def test_loops_that_agree_but_contradict_the_odometry_are_not_used(monkeypatch: 
 
 def test_frames_that_were_lost_widen_what_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     closer = followed(monkeypatch, lambda *_: None)
-    predicted, allowance = closer._predictions(VOXEL)
+    predicted, allowance = closer._predictions()
     assert np.allclose(predicted[-1], np.eye(4))
     assert (np.diff(allowance) < 0).all()
     closer.add(3 * COUNT, np.random.default_rng(1).normal(size=(150, 3)), closer.keyframes[-1].pose, VOXEL, lost=True)
@@ -128,10 +128,11 @@ def test_frames_that_were_lost_widen_what_is_possible(monkeypatch: pytest.Monkey
 def test_corrected_poses_follow_the_keyframes(seed: int, count: int, every: int) -> None:
     poses = np.array([random_transform(seed + k, 5.0) for k in range(count)])
     keyframes = list(range(0, count, every))
-    assert np.allclose(corrected_poses(poses, keyframes, poses[keyframes]), poses)
+    centres = np.random.default_rng(seed).normal(size=(len(keyframes), 3))
+    assert np.allclose(corrected_poses(poses, keyframes, poses[keyframes], centres), poses)
     moved = random_transform(seed + 99, 5.0)
-    assert np.allclose(corrected_poses(poses, keyframes, moved @ poses[keyframes]), moved @ poses, atol=1e-9)
+    assert np.allclose(corrected_poses(poses, keyframes, moved @ poses[keyframes], centres), moved @ poses, atol=1e-9)
     new = np.array([random_transform(seed + 50 + k, 5.0) for k in keyframes])
-    corrected = corrected_poses(poses, keyframes, new)
+    corrected = corrected_poses(poses, keyframes, new, centres)
     assert np.allclose(corrected[keyframes], new, atol=1e-9)
     assert np.allclose(np.linalg.det(corrected[:, :3, :3]), 1)

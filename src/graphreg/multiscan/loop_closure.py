@@ -52,7 +52,7 @@ class LoopParameters:
     apart : float
         Keyframes along the shortest path to one that can close a loop.
     reach : float
-        Largest distance of two keyframes that are registered, in root mean square ranges of the points.
+        Largest distance of the centres of two keyframes that are registered, in radii of the newer one.
     tries : int
         Candidates that each keyframe is registered to, at most.
     drift : float
@@ -66,6 +66,8 @@ class LoopParameters:
     odometry_sigma, lost_sigma : float
         Standard deviation of the odometry between keyframes in the pose graph, as a share of the distance that the
         points moved.
+    least_sigma : float
+        The smallest of these, in voxels.
     """
 
     points: int = 20_000
@@ -79,6 +81,7 @@ class LoopParameters:
     window: int = 4
     odometry_sigma: float = 0.003
     lost_sigma: float = 1.0
+    least_sigma: float = 0.01
 
 
 LOOPS = LoopParameters()
@@ -92,10 +95,14 @@ class Keyframe:
     ----------
     frame : int
         Its place among all frames.
+    centre : (3,) ndarray
+        Mean of the points.
     points : (N, 3) ndarray of float32
-        A sample.
+        A sample, relative to the centre, so that large coordinates lose no digits.
     pose : (4, 4) ndarray
         x_first = P x, by the odometry.
+    voxel : float
+        Voxel size of the odometry.
     moved : float
         Mean distance of its points from where they would be in the keyframe before.
     lost : bool
@@ -103,10 +110,22 @@ class Keyframe:
     """
 
     frame: int
+    centre: Floats
     points: NDArray[np.float32]
     pose: Floats
+    voxel: float
     moved: float
     lost: bool
+
+    @property
+    def cloud(self) -> Floats:
+        """The sample in the frame of the sensor, (N, 3)."""
+        return np.asarray(self.points + self.centre)
+
+    @property
+    def radius(self) -> float:
+        """Root mean square distance of the points from their centre."""
+        return float(np.sqrt((self.points**2).sum(axis=1).mean())) or self.voxel
 
 
 @dataclass
@@ -154,15 +173,16 @@ class LoopCloser:
         lost : bool, default False
             Whether frames since the last keyframe are not registered.
         """
-        sample = points[:: -(-len(points) // self.parameters.points)].astype(np.float32)
+        centre = points.mean(axis=0)
+        sample = (points[:: -(-len(points) // self.parameters.points)] - centre).astype(np.float32)
         moved = 0.0
         if self.keyframes:
             moved = displacement(points, inverse(self.keyframes[-1].pose) @ T_first_frame)
-        self.keyframes.append(Keyframe(frame, sample, T_first_frame, moved, lost))
+        self.keyframes.append(Keyframe(frame, centre, sample, T_first_frame, voxel, moved, lost))
         scan = self._scan(-1)
         self._describe(scan)
         if self._words is not None:
-            self._close(scan, voxel)
+            self._close(scan)
 
     def poses(self) -> tuple[Floats, Mask]:
         """Optimise the pose graph.
@@ -178,7 +198,7 @@ class LoopCloser:
         if not self.edges:
             return poses, np.ones(0, bool)
         odometry = [self._odometry_edge(number) for number in range(1, len(poses))]
-        from_centroids = np.array([pose(np.eye(3), each.points.mean(axis=0)) for each in self.keyframes])
+        from_centroids = np.array([pose(np.eye(3), each.centre) for each in self.keyframes])
         graph = centred_graph([*odometry, *self.edges], from_centroids, poses @ from_centroids)
         certain = np.arange(len(graph.pairs)) < len(odometry)
         result = optimise(graph, certain=certain)
@@ -186,7 +206,7 @@ class LoopCloser:
         return result.poses @ to_centroids, result.used[len(odometry) :]
 
     def _scan(self, number: int) -> PreprocessedCloud:
-        return prepare_sample(self.keyframes[number].points.astype(np.float64), seed=self.seed)
+        return prepare_sample(self.keyframes[number].cloud, seed=self.seed)
 
     def _describe(self, scan: PreprocessedCloud) -> None:
         """The VLAD vector of the newest keyframe; of the first ones when there are enough for the visual words."""
@@ -199,10 +219,10 @@ class LoopCloser:
             self._vectors += [vlad_vector(each, self._words) for each in self._descriptors]
             self._descriptors = []
 
-    def _close(self, scan: PreprocessedCloud, voxel: float) -> None:
+    def _close(self, scan: PreprocessedCloud) -> None:
         """Register the newest keyframe to earlier ones that look like it, and keep what is confirmed."""
         newest = len(self.keyframes) - 1
-        predicted, allowance = self._predictions(voxel)
+        predicted, allowance = self._predictions()
         for target in self._candidates(predicted, allowance):
             there = self._scan(target)
             try:
@@ -210,11 +230,10 @@ class LoopCloser:
             except InputError:
                 continue
             edge = edge_from_result((newest, target), result, there)
-            if not edge.success or self._difference(edge, predicted[target]) > (
-                allowance[target] + self.parameters.tolerance * voxel
-            ):
+            allowed = allowance[target] + self._tolerance(edge)
+            if not edge.success or self._difference(edge, predicted[target]) > allowed:
                 continue
-            confirming = [other for other in self._pending + self.edges if self._agree(edge, other, voxel)]
+            confirming = [other for other in self._pending + self.edges if self._agree(edge, other)]
             if confirming:
                 self.edges += [other for other in confirming if other in self._pending]
                 self.edges.append(edge)
@@ -226,27 +245,29 @@ class LoopCloser:
 
     def _candidates(self, predicted: Floats, allowance: Floats) -> list[int]:
         """Earlier keyframes that may overlap the newest, the most similar first."""
-        points = self.keyframes[-1].points
-        reach = self.parameters.reach * float(np.sqrt((points**2).sum(axis=1).mean()))
+        newest = self.keyframes[-1]
+        reach = self.parameters.reach * newest.radius
         spacing = float(np.median([each.moved for each in self.keyframes[1:]]))
         far_along = allowance >= self.parameters.drift * self.parameters.apart * spacing
-        possible = np.linalg.norm(predicted[:, :3, 3], axis=1) <= reach + allowance
+        centres = predicted[:, :3, :3] @ newest.centre + predicted[:, :3, 3]
+        apart = np.linalg.norm(centres - [each.centre for each in self.keyframes], axis=1)
+        possible = apart <= reach + allowance
         chosen = np.flatnonzero(far_along & possible)
         vectors = centred_directions(np.stack(self._vectors))
         similarity = vectors[chosen] @ vectors[-1]
         return [int(each) for each in chosen[np.argsort(-similarity, kind="stable")][: self.parameters.tries]]
 
-    def _predictions(self, voxel: float) -> tuple[Floats, Floats]:
+    def _predictions(self) -> tuple[Floats, Floats]:
         """Pose of the newest keyframe in the frame of each, (N, 4, 4), and how far off that can be, (N,)."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
         count = len(self.keyframes)
         steps = {(number, number - 1): self._allowance(number) for number in range(1, count)}
-        steps |= {(edge.source, edge.target): self.parameters.tolerance * voxel for edge in self.edges}
+        steps |= {(edge.source, edge.target): self._tolerance(edge) for edge in self.edges}
         ends = np.array(list(steps), np.int32)
         # An entry of zero would be no edge.
-        lengths = np.maximum(np.array(list(steps.values())), 1e-6 * voxel)
+        lengths = np.maximum(np.array(list(steps.values())), 1e-6 * self.keyframes[0].voxel)
         graph = coo_array((lengths, (ends[:, 0], ends[:, 1])), shape=(count, count)).tocsr()
         allowance, before = dijkstra(graph, directed=False, indices=np.array(count - 1), return_predecessors=True)
         loops = {(edge.source, edge.target): edge.transformation for edge in self.edges}
@@ -270,10 +291,12 @@ class LoopCloser:
 
     def _difference(self, edge: Edge, T_target_source: Floats) -> float:
         """Mean distance by which an edge moves the points of its source from where they are predicted."""
-        points = self.keyframes[edge.source].points.astype(np.float64)
-        return displacement(points, inverse(T_target_source) @ edge.transformation)
+        return displacement(self.keyframes[edge.source].cloud, inverse(T_target_source) @ edge.transformation)
 
-    def _agree(self, edge: Edge, other: Edge, voxel: float) -> bool:
+    def _tolerance(self, edge: Edge) -> float:
+        return self.parameters.tolerance * self.keyframes[edge.source].voxel
+
+    def _agree(self, edge: Edge, other: Edge) -> bool:
         """Whether the odometry over the few keyframes between two loops leads from one to the other."""
         if not 0 < edge.source - other.source <= self.parameters.window:
             return False
@@ -282,21 +305,20 @@ class LoopCloser:
         predicted = (
             self._relative(other.target, edge.target) @ other.transformation @ self._relative(edge.source, other.source)
         )
-        allowed = sum(map(self._allowance, between)) + self.parameters.tolerance * voxel
+        allowed = sum(map(self._allowance, between)) + self._tolerance(edge)
         return self._difference(edge, predicted) <= allowed
 
     def _odometry_edge(self, number: int) -> Edge:
         """The odometry from one keyframe to the next, as an edge of the pose graph."""
         keyframe, target = self.keyframes[number], self.keyframes[number - 1]
-        centre = target.points.mean(axis=0).astype(np.float64)
-        radius = float(np.sqrt(((target.points - centre) ** 2).sum(axis=1).mean())) or 1.0
-        sigma = keyframe.moved * (self.parameters.lost_sigma if keyframe.lost else self.parameters.odometry_sigma)
-        information = np.diag(np.repeat([radius / sigma, 1 / sigma], 3) ** 2)
+        share = self.parameters.lost_sigma if keyframe.lost else self.parameters.odometry_sigma
+        sigma = max(share * keyframe.moved, self.parameters.least_sigma * keyframe.voxel)
+        information = np.diag(np.repeat([target.radius / sigma, 1 / sigma], 3) ** 2)
         T = self._relative(number, number - 1)
-        return Edge(number, number - 1, T, True, 1.0, 0.0, information, centre, True, "odometry")
+        return Edge(number, number - 1, T, True, 1.0, 0.0, information, target.centre, True, "odometry")
 
 
-def corrected_poses(poses: Floats, keyframes: Sequence[int], keyframe_poses: Floats) -> Floats:
+def corrected_poses(poses: Floats, keyframes: Sequence[int], keyframe_poses: Floats, centres: Floats) -> Floats:
     """Poses of all frames, from corrected poses of keyframes.
 
     Between two keyframes the correction changes steadily from one to the other.
@@ -309,6 +331,8 @@ def corrected_poses(poses: Floats, keyframes: Sequence[int], keyframe_poses: Flo
         Which of them are keyframes, in ascending order.
     keyframe_poses : (K, 4, 4) ndarray
         Corrected poses of these.
+    centres : (K, 3) ndarray
+        A point near the points of each, in its own frame.
 
     Returns
     -------
@@ -323,6 +347,9 @@ def corrected_poses(poses: Floats, keyframes: Sequence[int], keyframe_poses: Flo
         share = 0.0 if first == last else (frame - keyframes[first]) / (keyframes[last] - keyframes[first])
         here, there = corrections[first] @ own, corrections[last] @ own
         turn = rotation_vectors((here[:3, :3].T @ there[:3, :3])[None])[0]
-        position = (1 - share) * here[:3, 3] + share * there[:3, 3]
-        result[frame] = pose(here[:3, :3] @ rotation_from_vector(share * turn), position)
+        rotation = here[:3, :3] @ rotation_from_vector(share * turn)
+        # The points change place steadily, also where the origin of the frame is far from them.
+        centre = centres[first]
+        moved = (1 - share) * (here[:3, :3] @ centre + here[:3, 3]) + share * (there[:3, :3] @ centre + there[:3, 3])
+        result[frame] = pose(rotation, moved - rotation @ centre)
     return result

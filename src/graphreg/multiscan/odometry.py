@@ -176,7 +176,8 @@ class Odometry:
             return Trajectory(tuple(steps), np.empty((0, 3)) if keep_map else None, ())
         keyframes = [each.frame for each in closer.keyframes]
         keyframe_poses, used = closer.poses()
-        poses = corrected_poses(np.array([step.pose for step in steps]), keyframes, keyframe_poses)
+        centres = np.array([each.centre for each in closer.keyframes])
+        poses = corrected_poses(np.array([step.pose for step in steps]), keyframes, keyframe_poses, centres)
         loops = tuple(
             Loop(
                 steps[keyframes[edge.source]].number, steps[keyframes[edge.target]].number, edge.transformation,
@@ -187,7 +188,7 @@ class Odometry:
         global_map = GlobalMap() if keep_map else None
         if global_map is not None:
             for keyframe, keyframe_pose in zip(closer.keyframes, keyframe_poses, strict=True):
-                global_map.add(transform(keyframe_pose, keyframe.points), steps[keyframe.frame].voxel)
+                global_map.add(transform(keyframe_pose, keyframe.cloud), steps[keyframe.frame].voxel)
         return Trajectory(
             tuple(replace(step, pose=own) for step, own in zip(steps, poses, strict=True)),
             None if global_map is None else global_map.points(),
