@@ -21,7 +21,7 @@ from graphreg.poses import inverse, pose, rotation_from_vector
 LAP, COUNT = 16, 22
 RADIUS, VOXEL = 20.0, 1.0
 # Of each step of the odometry: rotation about z in radians, and a share of its length.
-DRIFT = (0.001, 0.004)
+TURN, SHORTER = 0.001, 0.004
 
 
 def true_poses() -> Floats:
@@ -32,17 +32,19 @@ def true_poses() -> Floats:
     )
 
 
-def drifting(poses: Floats) -> Floats:
+def drifting(poses: Floats, turn: float = TURN) -> Floats:
     """Poses of an odometry that turns and shortens every step a little."""
     drifted = [poses[0]]
     for here, there in pairwise(poses):
         step = inverse(here) @ there
-        step[:3, 3] *= 1 - DRIFT[1]
-        drifted.append(drifted[-1] @ step @ pose(rotation_from_vector([0, 0, DRIFT[0]]), np.zeros(3)))
+        step[:3, 3] *= 1 - SHORTER
+        drifted.append(drifted[-1] @ step @ pose(rotation_from_vector([0, 0, turn]), np.zeros(3)))
     return np.array(drifted)
 
 
-def followed(monkeypatch: pytest.MonkeyPatch, found: Callable[[int, int], Floats | None]) -> LoopCloser:
+def followed(
+    monkeypatch: pytest.MonkeyPatch, found: Callable[[int, int], Floats | None], turn: float = TURN
+) -> LoopCloser:
     """Loop closure where the registration of a pair finds this transform, or nothing."""
 
     def edge(pair: tuple[int, int], result: Any, target: Any) -> Edge:
@@ -56,7 +58,7 @@ def followed(monkeypatch: pytest.MonkeyPatch, found: Callable[[int, int], Floats
     closer = LoopCloser()
     rng = np.random.default_rng(0)
     points = rng.normal(size=(150, 3)) * [8.0, 8.0, 2.0]
-    for number, odometry in enumerate(drifting(true_poses())):
+    for number, odometry in enumerate(drifting(true_poses(), turn)):
         closer.add(3 * number, points, odometry, VOXEL)
     return closer
 
@@ -70,13 +72,14 @@ def position_errors(poses: Floats) -> Floats:
     return np.linalg.norm(poses[:, :3, 3] - true_poses()[:, :3, 3], axis=1)
 
 
-def test_loops_correct_the_drift(monkeypatch: pytest.MonkeyPatch) -> None:
-    closer = followed(monkeypatch, relative)
+@pytest.mark.parametrize("turn", [TURN, 4 * TURN])
+def test_loops_correct_the_drift(turn: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    closer = followed(monkeypatch, relative, turn)
     poses, used = closer.poses()
     assert len(closer.edges) >= 2
     assert used.all()
     assert all(edge.source - edge.target >= LOOPS.apart for edge in closer.edges)
-    before = position_errors(drifting(true_poses()))
+    before = position_errors(drifting(true_poses(), turn))
     after = position_errors(poses)
     assert np.array_equal(poses[0], true_poses()[0])
     # Both passes of the first quarter agree now: what is left is the drift within one lap, spread over it.

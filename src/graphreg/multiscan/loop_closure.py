@@ -17,7 +17,7 @@ A wrong loop does more harm than a missed one, so that each step can only reject
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ from graphreg.errors import InputError
 from graphreg.features.edge_descriptors import Descriptors
 from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pairwise import centred_graph, edge_from_result
-from graphreg.multiscan.pose_graph import rotation_vectors
-from graphreg.multiscan.pose_graph_optimisation import optimise
+from graphreg.multiscan.pose_graph import rotation_vectors, subgraph
+from graphreg.multiscan.pose_graph_optimisation import least_squares_poses, optimise
 from graphreg.multiscan.retrieval import RETRIEVAL, centred_directions, visual_words, vlad_vector
 from graphreg.multiscan.tracking import displacement
 from graphreg.poses import inverse, pose, rotation_from_vector
@@ -63,9 +63,9 @@ class LoopParameters:
         Error of a loop, in voxels.
     window : int
         Keyframes before this one whose loops can confirm one of it.
-    odometry_sigma, lost_sigma : float
+    sigma : float
         Standard deviation of the odometry between keyframes in the pose graph, as a share of the distance that the
-        points moved.
+        points moved; where loops are rejected, it is `drift`; where frames are lost, `lost_drift`.
     least_sigma : float
         The smallest of these, in voxels.
     """
@@ -79,8 +79,7 @@ class LoopParameters:
     lost_drift: float = 1.0
     tolerance: float = 1.0
     window: int = 4
-    odometry_sigma: float = 0.003
-    lost_sigma: float = 1.0
+    sigma: float = 0.003
     least_sigma: float = 0.01
 
 
@@ -197,13 +196,22 @@ class LoopCloser:
         poses = np.array([each.pose for each in self.keyframes])
         if not self.edges:
             return poses, np.ones(0, bool)
-        odometry = [self._odometry_edge(number) for number in range(1, len(poses))]
         from_centroids = np.array([pose(np.eye(3), each.centre) for each in self.keyframes])
-        graph = centred_graph([*odometry, *self.edges], from_centroids, poses @ from_centroids)
-        certain = np.arange(len(graph.pairs)) < len(odometry)
-        result = optimise(graph, certain=certain)
-        to_centroids = np.array([inverse(T) for T in from_centroids])
-        return result.poses @ to_centroids, result.used[len(odometry) :]
+        # Errors of the odometry add up in one direction, so that loops are judged by the largest drift.
+        loose, tight = (
+            centred_graph(
+                [*(self._odometry_edge(number, share) for number in range(1, len(poses))), *self.edges],
+                from_centroids,
+                poses @ from_centroids,
+            )
+            for share in (self.parameters.drift, self.parameters.sigma)
+        )
+        result = optimise(loose, certain=np.arange(len(loose.pairs)) < len(poses) - 1)
+        used = result.used[len(poses) - 1 :]
+        if not used.any():
+            return poses, used
+        optimised = least_squares_poses(subgraph(replace(tight, poses=result.poses), result.used))
+        return optimised @ np.array([inverse(T) for T in from_centroids]), used
 
     def _scan(self, number: int) -> PreprocessedCloud:
         return prepare_sample(self.keyframes[number].cloud, seed=self.seed)
@@ -308,10 +316,10 @@ class LoopCloser:
         allowed = sum(map(self._allowance, between)) + self._tolerance(edge)
         return self._difference(edge, predicted) <= allowed
 
-    def _odometry_edge(self, number: int) -> Edge:
-        """The odometry from one keyframe to the next, as an edge of the pose graph."""
+    def _odometry_edge(self, number: int, share: float) -> Edge:
+        """The odometry to a keyframe, as an edge of the pose graph whose sigma is a share of the distance."""
         keyframe, target = self.keyframes[number], self.keyframes[number - 1]
-        share = self.parameters.lost_sigma if keyframe.lost else self.parameters.odometry_sigma
+        share = self.parameters.lost_drift if keyframe.lost else share
         sigma = max(share * keyframe.moved, self.parameters.least_sigma * keyframe.voxel)
         information = np.diag(np.repeat([target.radius / sigma, 1 / sigma], 3) ** 2)
         T = self._relative(number, number - 1)
