@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from graphreg.bench.calibration import FOLDS, cross_validate
 from graphreg.clouds import Floats
@@ -48,18 +47,24 @@ def can_be_ranked(rows: Sequence[Row]) -> bool:
 
 def fit_weights(rows: Sequence[Row]) -> Floats:
     """Return the weights of `TERMS` that make the right candidates most probable."""
-    runs = [(np.array(row[FEATURES], float), np.array(row[RIGHT], bool)) for row in rows]
-    scale = np.maximum(np.concatenate([features - features.mean(axis=0) for features, _ in runs]).std(axis=0), 1e-9)
+    runs = [np.array(row[FEATURES], float) for row in rows]
+    scale = np.maximum(np.concatenate([features - features.mean(axis=0) for features in runs]).std(axis=0), 1e-9)
+    features, right = np.concatenate(runs) / scale, np.concatenate([np.array(row[RIGHT], bool) for row in rows])
+    counts = [len(candidates) for candidates in runs]
+    starts = np.cumsum([0, *counts[:-1]])
+
+    def log_sums(scores: Floats) -> tuple[Floats, Floats]:
+        """Of each run the logarithm of the sum of exponentials, and the share of each candidate in it."""
+        largest = np.maximum.reduceat(scores, starts)
+        powers = np.exp(scores - np.repeat(largest, counts))
+        sums = np.add.reduceat(powers, starts)
+        return largest + np.log(sums), powers / np.repeat(sums, counts)
 
     def cost(weights: Floats) -> tuple[float, Floats]:
-        total, gradient = RIDGE * float(weights @ weights) / 2, RIDGE * weights
-        for features, right in runs:
-            scores = features / scale @ weights
-            probability = np.exp(scores - logsumexp(scores))
-            among_right = np.where(right, np.exp(scores - logsumexp(scores[right])), 0.0)
-            total -= float(logsumexp(scores[right]) - logsumexp(scores))
-            gradient = gradient - (among_right - probability) @ (features / scale)
-        return total, gradient
+        scores = features @ weights
+        (of_all, probability), (of_right, among_right) = log_sums(scores), log_sums(np.where(right, scores, -np.inf))
+        total = RIDGE * float(weights @ weights) / 2 - float((of_right - of_all).sum())
+        return total, RIDGE * weights - (among_right - probability) @ features
 
     found = minimize(cost, np.zeros(len(TERMS)), jac=True, method="L-BFGS-B")
     return np.asarray(found.x / scale)
