@@ -240,6 +240,7 @@ def peak_memory(call: Callable[[], object]) -> int:
     return peak
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_finite_cost_no_more_memory_than_a_copy_of_the_points() -> None:
     points = np.random.default_rng(0).random((1_000_000, 3))
     points[7] = np.nan

@@ -333,6 +333,7 @@ def test_every_function_accepts_tensors_of_torch_and_results_become_tensors() ->
         assert torch.from_numpy(values).shape[0] == len(POINTS)
 
 
+@pytest.mark.slow
 def test_open3d() -> None:
     open3d = pytest.importorskip("open3d", exc_type=ImportError)
     legacy = open3d.geometry.PointCloud(open3d.utility.Vector3dVector(POINTS))

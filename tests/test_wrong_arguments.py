@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +50,16 @@ SCAN = {
 }  # fmt: skip
 
 
+@cache
+def registered() -> graphreg.Result:
+    return graphreg.register(CLOUD, CLOUD)
+
+
+@cache
+def two_scans() -> graphreg.Multiway:
+    return graphreg.multiway([CLOUD, CLOUD])
+
+
 def consumed(name: str, frames: Any, **options: Any) -> None:
     next(iter(synthetic.sequence(name, frames, **options)))
 
@@ -75,7 +86,7 @@ CALLS = {
         {"voxel": "number", "seed": "integer", "threads": "integer", "progress": "progress"}, ("voxel", "threads"),
     ),
     "merged": Call(
-        lambda **options: graphreg.multiway([CLOUD, CLOUD]).merged(**options), {}, {"voxel": "number"}, ("voxel",)
+        lambda **options: two_scans().merged(**options), {}, {"voxel": "number"}, ("voxel",)
     ),
     "Odometry": Call(
         graphreg.Odometry, {}, {"mode": "choice", "seed": "integer", "threads": "integer"}, ("threads",)
@@ -119,7 +130,7 @@ CALLS = {
         graphreg.write_poses, {"path": "U.txt", "poses": np.eye(4)}, {"path": "path", "format": "choice"}, ("format",)
     ),
     "report": Call(
-        lambda **options: graphreg.report(graphreg.register(CLOUD, CLOUD), CLOUD, CLOUD, **options),
+        lambda **options: graphreg.report(registered(), CLOUD, CLOUD, **options),
         {"path": "r.html"}, {"path": "path", "threads": "integer"}, ("threads",),
     ),
     "synthetic.scan": Call(

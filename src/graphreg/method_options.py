@@ -50,13 +50,7 @@ class PaperOptions(CommonOptions, total=False):
     epsilon: float
 
 
-class BaselineOptions(CommonOptions, total=False):
-    """Options of every baseline."""
-
-    features: bool
-
-
-class IcpOptions(BaselineOptions, total=False):
+class IcpOptions(CommonOptions, total=False):
     """Options of method "icp"."""
 
     max_iterations: int
@@ -66,7 +60,7 @@ class IcpOptions(BaselineOptions, total=False):
     loss: Loss | LossName | None
 
 
-class IcpKpOptions(BaselineOptions, total=False):
+class IcpKpOptions(CommonOptions, total=False):
     """Options of method "icp-kp"."""
 
     max_iterations: int
@@ -74,7 +68,7 @@ class IcpKpOptions(BaselineOptions, total=False):
     loss: Loss | LossName | None
 
 
-class IcpKnOptions(BaselineOptions, total=False):
+class IcpKnOptions(CommonOptions, total=False):
     """Options of method "icp-kn"."""
 
     max_iterations: int
@@ -83,7 +77,7 @@ class IcpKnOptions(BaselineOptions, total=False):
     loss: Loss | LossName | None
 
 
-class TricpOptions(BaselineOptions, total=False):
+class TricpOptions(CommonOptions, total=False):
     """Options of method "tricp"."""
 
     overlap: float | None
@@ -94,7 +88,7 @@ class TricpOptions(BaselineOptions, total=False):
     loss: Loss | LossName | None
 
 
-class FricpOptions(BaselineOptions, total=False):
+class FricpOptions(CommonOptions, total=False):
     """Options of method "fricp"."""
 
     first_scale: float
@@ -106,14 +100,14 @@ class FricpOptions(BaselineOptions, total=False):
     loss: Loss | LossName | None
 
 
-class GmmOptions(BaselineOptions, total=False):
+class GmmOptions(CommonOptions, total=False):
     """Options of method "gmm"."""
 
     scales: tuple[float, ...]
     max_iterations: int
 
 
-class CpdOptions(BaselineOptions, total=False):
+class CpdOptions(CommonOptions, total=False):
     """Options of method "cpd"."""
 
     outliers: float
@@ -122,7 +116,7 @@ class CpdOptions(BaselineOptions, total=False):
     scale: bool | tuple[float, float] | None
 
 
-class EcmOptions(BaselineOptions, total=False):
+class EcmOptions(CommonOptions, total=False):
     """Options of method "ecm"."""
 
     max_iterations: int
@@ -130,7 +124,7 @@ class EcmOptions(BaselineOptions, total=False):
     tolerance: float
 
 
-class FgrOptions(BaselineOptions, total=False):
+class FgrOptions(CommonOptions, total=False):
     """Options of method "fgr"."""
 
     radius: float
@@ -141,7 +135,7 @@ class FgrOptions(BaselineOptions, total=False):
     max_triangles: int
 
 
-class TeaserOptions(BaselineOptions, total=False):
+class TeaserOptions(CommonOptions, total=False):
     """Options of method "teaser"."""
 
     radius: float
@@ -152,7 +146,7 @@ class TeaserOptions(BaselineOptions, total=False):
     scale: bool | tuple[float, float] | None
 
 
-class Super4pcsOptions(BaselineOptions, total=False):
+class Super4pcsOptions(CommonOptions, total=False):
     """Options of method "super4pcs"."""
 
     overlap: float

@@ -17,6 +17,7 @@ from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose, rotation_from_vector, transform
 
 
+@pytest.mark.slow
 @given(clouds, seeds)
 def test_the_fit_in_a_metric_is_a_minimum(points: np.ndarray, seed: int) -> None:
     """An exact copy is found in any metric; for a noisy one, no transform nearby has a lower cost."""

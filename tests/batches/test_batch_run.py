@@ -152,7 +152,7 @@ def test_an_interrupt_keeps_the_results_so_far(jobs: list[dict[str, Any]], tmp_p
 
     out = tmp_path / "results.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        graphreg.batch(jobs, out, workers=2, progress=interrupt)
+        graphreg.batch(jobs, out, workers=1, progress=interrupt)
     assert len(keys_in(out)) == 2
     assert graphreg.batch(jobs, out, workers=1).before == 2
 
@@ -197,7 +197,7 @@ def test_killed_at_random_moments_no_result_is_lost_and_no_job_done_twice(
         complete = content[: content.rfind(b"\n") + 1]
         assert complete.startswith(kept)
         kept = complete
-    found = graphreg.batch(table, out, workers=2)
+    found = graphreg.batch(table, out, workers=1)
     assert found.registered + found.not_registered == 6
     assert out.read_bytes().startswith(kept)
     assert len(keys_in(out)) == len(set(keys_in(out))) == 6
@@ -207,4 +207,4 @@ def test_killed_at_random_moments_no_result_is_lost_and_no_job_done_twice(
 @pytest.mark.slow
 def test_jobs_are_done_without_a_cache(jobs: list[dict[str, Any]], expected: list[str], tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
-    assert batch_results(jobs[:4], tmp_path / "results.jsonl", workers=2, cache=tmp_path / "cache") == expected[:4]
+    assert batch_results(jobs[:4], tmp_path / "results.jsonl", workers=1, cache=tmp_path / "cache") == expected[:4]

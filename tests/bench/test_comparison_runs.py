@@ -79,6 +79,7 @@ def test_the_registration_stage_is_a_part_of_the_whole_call() -> None:
         assert 0 < row["registration (s)"] < row["stages"]["total"] <= row["seconds"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_ins")
 def test_methods_get_the_source_in_its_initial_pose(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = pair_of(PAIR, None, POINTS)

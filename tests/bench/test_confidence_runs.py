@@ -150,6 +150,7 @@ def test_fragments_that_overlap_are_no_hard_negatives(folder_of_lists: Path) -> 
     assert len(fragments_apart(folder_of_lists, 4)) == 4
 
 
+@pytest.mark.slow
 def test_every_fragment_needs_a_pose(folder_of_lists: Path) -> None:
     (folder_of_lists / "3dmatch_b" / "2.ply").unlink()
     with pytest.raises(FileError, match="has 3 poses, but there are 2 fragments"):

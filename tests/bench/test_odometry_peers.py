@@ -9,6 +9,7 @@ from graphreg.bench.odometry_peers import ODOMETRY_PEERS, odometry_versions
 from graphreg.datasets import synthetic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODOMETRY_PEERS)
 def test_poses_are_relative_to_the_first_frame(name: str) -> None:
     peer = ODOMETRY_PEERS[name]

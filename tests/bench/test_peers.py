@@ -31,6 +31,7 @@ def test_versions_are_those_of_the_distributions() -> None:
     assert versions(["kiss+gicp"]).keys() == {"kiss_matcher", "small_gicp"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PEERS)
 def test_each_peer_aligns_a_clean_pair(name: str) -> None:
     if name not in installed(PEERS):

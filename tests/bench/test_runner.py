@@ -23,6 +23,7 @@ def test_an_option_that_the_experiment_does_not_have_is_named(tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_again_from_recorded_rows(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = [{"cloud": "a", "outliers": "uniform", "ratio": share, "alpha": 5.2, "rmsd": share} for share in (0.1, 0.5)]

@@ -34,6 +34,7 @@ def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -
     assert row["outliers among kept"] == np.count_nonzero(~removed & outliers) / np.count_nonzero(~removed)
 
 
+@pytest.mark.slow
 def test_a_small_run_can_be_written(tmp_path: Path) -> None:
     jobs = [x84.Job("casting", kind, ratio, 3000) for kind in x84.KINDS for ratio in x84.RATIOS]
     rows = [row for job in jobs for row in x84.measure(job, None)]
@@ -44,6 +45,7 @@ def test_a_small_run_can_be_written(tmp_path: Path) -> None:
     assert x84.figures(rows) == {}
 
 
+@pytest.mark.slow
 def test_errors_of_registrations_are_listed_beside_the_papers() -> None:
     (row,) = x84.measure(x84.Registration("synthetic_casting_30", "uniform", 0.1, 5.2, 1, 1500), None)
     assert row["recall"] is None

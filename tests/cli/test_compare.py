@@ -59,6 +59,7 @@ def test_a_known_pose_is_used(run: CommandLine) -> None:
     assert json.loads(done.out)["transformation"] == result.transformation.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_a_page_is_written(run: CommandLine) -> None:
     done = run("compare", "aligned.ply", "part.stl", "--aligned", "--report", "page.html")
@@ -69,7 +70,7 @@ def test_a_page_is_written(run: CommandLine) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_compared_where_nothing_is_registered(run: CommandLine) -> None:
-    graphreg.write("noise.ply", np.random.default_rng(0).normal(size=(2000, 3)))
+    graphreg.write("noise.ply", np.random.default_rng(0).normal(size=(500, 3)))
     done = run("compare", "noise.ply", "part.stl", "--save", "coloured.ply")
     assert done.status == 1
     assert done.out == ""

@@ -91,6 +91,7 @@ def test_a_dental_arch_is_an_object_in_millimetres_and_a_room_in_millimetres_is_
     assert "  guess       room, in millimetres: " in run("info", "room.npy").out
 
 
+@pytest.mark.slow
 def test_coordinates_of_a_map_have_their_digits(run: CommandLine) -> None:
     np.save("utm.npy", synthetic.scan("facade", points=2000).points + np.array([512345.678, 5412345.678, 400.0]))
     printed = run("info", "utm.npy").out

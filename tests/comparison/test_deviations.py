@@ -91,6 +91,7 @@ def test_a_change_above_the_level_of_detection_is_found() -> None:
     assert np.isclose(found.distances.std(), 0.01 * np.sqrt(2 / 20), rtol=0.2)
 
 
+@pytest.mark.slow
 def test_the_uncertainty_of_the_registration_raises_the_level() -> None:
     source, target = sheet(0), sheet(1)
     result = register(source, target, method="icp")
@@ -119,6 +120,7 @@ def test_threads_do_not_change_a_bit() -> None:
     assert np.array_equal(one.distances, three.distances)
 
 
+@pytest.mark.slow
 def test_open3d_finds_the_same_distances() -> None:
     open3d = pytest.importorskip("open3d", exc_type=ImportError)
     mesh = open3d.geometry.TriangleMesh.create_torus(1.0, 0.4, 60, 40)

@@ -48,6 +48,7 @@ def test_the_density_is_more_uneven_than_that_of_a_scan() -> None:
     assert photos > 2 * scanned
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_pair() -> None:
     one, two, other = (photogrammetric_pair("hare", points=500, seed=seed) for seed in (3, 3, 4))
     assert np.array_equal(one.source, two.source)

@@ -223,6 +223,7 @@ def test_each_point_of_a_distorted_scan_is_measured_from_the_pose_at_its_time() 
     assert np.array_equal(noiseless("street").pose, SETUPS["street"].sensor_pose(0.0, np.random.default_rng(0)))
 
 
+@pytest.mark.slow
 def test_the_street_sequence_advances_by_the_step() -> None:
     poses = [scan.pose for scan in synthetic.sequence("street", 5, 2.0, points=200)]
     for before, after in pairwise(poses):

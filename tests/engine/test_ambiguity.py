@@ -69,6 +69,7 @@ def test_noise_is_no_success(name: str) -> None:
     assert not registered(name)[0].success
 
 
+@pytest.mark.slow
 def test_alternatives_survive_json() -> None:
     pair = ambiguous_scenes.pair("cube", points=1500)
     found = graphreg.register(pair.source, pair.target)

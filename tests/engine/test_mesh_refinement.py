@@ -50,6 +50,7 @@ def test_a_sheet_is_aligned_to_the_face_that_was_seen(offset: float) -> None:
     assert np.linalg.norm(transform(refined, points) - points, axis=1).max() < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["prismatic", "turned", "fillet", "sheet"])
 def test_outliers_near_the_mesh_move_points_by_less_than_the_noise(name: str) -> None:
     points = one_side(PARTS[name], 0.03, outliers=400)
@@ -58,6 +59,7 @@ def test_outliers_near_the_mesh_move_points_by_less_than_the_noise(name: str) ->
     assert np.sqrt(((transform(refined, points) - points) ** 2).sum(axis=1).mean()) < 0.03
 
 
+@pytest.mark.slow
 def test_frame_and_unit_of_the_mesh_do_not_matter() -> None:
     mesh, points = PARTS["fillet"], one_side(PARTS["fillet"], 0.03)
     start = displaced(0.01, np.array([0.2, -0.3, 0.3]))
@@ -71,6 +73,7 @@ def test_frame_and_unit_of_the_mesh_do_not_matter() -> None:
     assert np.abs(between).max() < MESH_REFINEMENT.convergence * VOXEL
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_threads() -> None:
     points = one_side(PARTS["turned"], 0.03)
     surface = MeshSurface(PARTS["turned"], np.eye(4), 1.0)
@@ -78,6 +81,7 @@ def test_bits_do_not_depend_on_the_threads() -> None:
     assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.slow
 def test_faces_without_area_are_left_out() -> None:
     mesh = PARTS["prismatic"]
     with_slivers = Mesh(mesh.vertices, np.concatenate([[[0, 0, 1]], mesh.faces]))

@@ -66,6 +66,7 @@ def test_closed_bodies_have_outward_normals() -> None:
     assert (np.einsum("ij,ij->i", oriented.normals, oriented.points) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hare", "casting", "room"])
 def test_two_scans_agree_where_they_overlap(name: str) -> None:
     pair = small_pair(name)

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.support.strategies import small_scan
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.datasets import synthetic
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.scene_index import describe, fit_unsigned_surfels, flipped, index_scene
 
 
 @pytest.fixture(scope="module")
 def cloud() -> PreprocessedCloud:
-    return preprocess(synthetic.pair("casting", 20.0, points=8000).target, "scene")
+    return preprocess(small_scan("casting"), "scene")
 
 
 @pytest.fixture(scope="module")

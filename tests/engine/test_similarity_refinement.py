@@ -38,6 +38,7 @@ def test_two_views_of_one_scale_keep_it() -> None:
     assert abs(np.mean(errors)) < 0.001
 
 
+@pytest.mark.slow
 def test_without_scale_the_equations_are_those_of_rigid_refinement() -> None:
     pair = synthetic.pair("hare", 20.0, points=3_000)
     x, y = pyramids(pair.source, pair.target)

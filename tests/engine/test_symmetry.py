@@ -56,6 +56,7 @@ def test_a_box_has_the_rotations_of_its_kind(sides: tuple[float, ...], order: in
     assert symmetry_in_words(symmetry, np.eye(4)) == f"{order} equivalent poses"
 
 
+@pytest.mark.slow
 def test_a_small_boss_breaks_the_symmetry_of_a_cube() -> None:
     boss = RNG.uniform(-0.1, 0.1, (400, 3)) * [1, 1, 0.6] + [0.3, 0.2, 0.55]
     symmetry, T_local_cloud = symmetry_of(np.concatenate([box(1, 1, 1), boss]))

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.support.strategies import small_scan
 
-from graphreg.datasets import synthetic
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.surfels import Surfels, fit_surfels
 from graphreg.engine.unsigned_normals import refine_unsigned, unsigned_scores
@@ -16,7 +16,7 @@ from graphreg.poses import pose, rotation_from_vector
 
 @pytest.fixture(scope="module")
 def surfels() -> Surfels:
-    cloud = preprocess(synthetic.pair("casting", 20.0, points=6000).target, "scene")
+    cloud = preprocess(small_scan("casting"), "scene")
     return fit_surfels(cloud.local_points, cloud.voxel_sizes.coarse)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_the_identity_has_no_axis() -> None:
     assert rotation_text(np.eye(4), None) == "0.0000°"
 
 
+@pytest.mark.slow
 def test_the_standard_deviation_of_a_translation_is_that_of_samples() -> None:
     """Also where the origin is far from the centre of the rotation."""
     rng = np.random.default_rng(0)

@@ -46,6 +46,7 @@ def test_entries_are_read_back_with_their_offsets(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.slow
 def test_truncated_anywhere_it_keeps_complete_entries_and_appends_more(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     offsets = write(path, ENTRIES)

@@ -53,6 +53,7 @@ def save(path: Path, **options: Any) -> Path:
 RECORDS = st.builds(LasRecord, WORDS, st.integers(0, 65535), WORDS, st.binary(max_size=300), st.booleans())
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     kind=st.sampled_from(sorted(VERSIONS)),

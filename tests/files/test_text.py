@@ -197,6 +197,7 @@ def test_headers_in_latin_1_are_understood(tmp_path: Path) -> None:
 NUMBERS = st.decimals(-(10**7), 10**7, allow_nan=False, places=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=2, max_size=20),

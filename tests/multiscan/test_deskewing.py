@@ -27,6 +27,7 @@ def circle(count: int = 400) -> np.ndarray:
     return np.stack([5 * np.cos(azimuth), 5 * np.sin(azimuth), np.zeros(count)], axis=1)
 
 
+@pytest.mark.slow
 @given(SPEEDS, SPEEDS, st.floats(-0.3, 0.3))
 def test_a_static_point_is_seen_at_one_place(x: float, y: float, turn: float) -> None:
     """A sensor on a screw, with constant velocity in its own frame, sees one static point at many times."""

@@ -61,6 +61,7 @@ def test_the_first_scan_keeps_its_pose() -> None:
     np.testing.assert_allclose(refined()[0], around_a_body()[1][0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
     scans, truth = around_a_body()
     assert np.array_equal(refine_multiview(scans, perturbed(truth), PAIRS, threads=3), refined())

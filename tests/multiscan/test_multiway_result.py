@@ -17,6 +17,7 @@ from graphreg.multiscan.pose_graph_optimisation import optimise
 from graphreg.poses import inverse, transform
 
 
+@pytest.mark.slow
 def test_the_graph_has_the_errors_of_the_edges() -> None:
     """Information is about the origin of each target in the graph, about its centroid in the edge."""
     result = registered_body()

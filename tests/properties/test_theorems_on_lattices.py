@@ -17,7 +17,14 @@ from graphreg.features.invariant_features import fit_planes
 
 SAMPLES = regular_samples()
 
-each_sample = pytest.mark.parametrize("points", SAMPLES.values(), ids=SAMPLES.keys())
+# Every fourth of them in the fast tier.
+each_sample = pytest.mark.parametrize(
+    "points",
+    [
+        pytest.param(points, id=name, marks=[pytest.mark.slow] if number % 4 else [])
+        for number, (name, points) in enumerate(SAMPLES.items())
+    ],
+)
 neighbours = st.sampled_from([3, 4, 6, 8, 10, 10, 10, 14])
 # Of each of 16 samples.
 some = settings(max_examples=15)

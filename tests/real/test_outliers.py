@@ -21,6 +21,7 @@ def test_the_outliers_of_the_papers_files_are_detected(scans: Path, scan: str, r
     assert kept[~outlier].mean() > 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.1, 0.3, 0.5])
 def test_gaussian_outliers_are_removed_as_the_paper_reports(scans: Path, ratio: float) -> None:
     points = graphreg.read(scans / "stanford_bunny" / "bun000.ply")

@@ -11,6 +11,7 @@ from tests.support.strategies import random_transform
 import graphreg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scan", ["stanford_bunny/bun000.ply", "stanford_dragon/dragonStandRight_0.ply", "kitti_03/000000.bin"]
 )

@@ -15,6 +15,7 @@ from graphreg.reports import animations
 from graphreg.reports.animations import write_animation
 
 
+@pytest.mark.slow
 def test_the_source_moves_from_the_identity_to_its_pose() -> None:
     T, points = small_result("hare").transformation, small_pair("hare").source
     centre = points.mean(axis=0)

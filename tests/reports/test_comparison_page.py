@@ -46,6 +46,7 @@ def test_attributes_are_kept_and_rows_match() -> None:
     assert np.array_equal(coloured.attributes["deviation"], found.distances[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mesh", [True, False])
 @pytest.mark.usefixtures("small_pictures")
 def test_the_page_stands_alone_and_has_the_figures(tmp_path: Path, mesh: bool) -> None:

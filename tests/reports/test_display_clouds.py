@@ -93,6 +93,7 @@ def test_distances_beyond_the_border_are_to_the_border() -> None:
     assert off.max() < 3
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seeds)
 def test_distances_are_invariant_to_rigid_transforms_of_both_clouds(seed: int) -> None:
@@ -108,6 +109,7 @@ def test_distances_are_invariant_to_rigid_transforms_of_both_clouds(seed: int) -
     assert np.mean(np.isclose(np.sort(here), np.sort(there), rtol=1e-6, atol=1e-9)) > 0.99
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(seeds)
 def test_the_default_view_is_a_rotation(seed: int) -> None:

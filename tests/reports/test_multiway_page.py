@@ -66,6 +66,7 @@ def test_the_file_loads_no_other_resource(page: Path) -> None:
     assert not re.search(r'(?:src|href)="(?!data:)', page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_scan_that_is_not_registered_is_named_and_out_of_sight(
     result: Multiway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

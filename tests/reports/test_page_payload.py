@@ -133,6 +133,7 @@ def test_clouds_far_apart_are_displayed_closer_and_marked() -> None:
     assert payload["frames"][0]["distance"] == pytest.approx(1e8, rel=1e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(clouds)
 def test_any_cloud_is_valid_json(points: Floats) -> None:

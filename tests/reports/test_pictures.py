@@ -157,6 +157,7 @@ def test_panels_are_side_by_side_with_captions_below() -> None:
         assert not np.array_equal(labelled[90:, :150], labelled[90:, 150:])
 
 
+@pytest.mark.slow
 def test_a_scale_bar_has_the_length_it_says() -> None:
     pytest.importorskip("PIL")
     ends = np.array([[0.0, 0, 0], [4.0, 0, 0], [2.0, 0, 1]])

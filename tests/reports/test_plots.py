@@ -18,6 +18,7 @@ from graphreg.reports.plots import INK, METHODS, PALE_INK, Panel, plot_grid, wri
 LINE = {"icp": ([0, 1, 2], [1e-14, 1.0, 10.0])}
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_text_whatever_the_users_style() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     panel = Panel(LINE, "Title", "x", "y", log_y=True, floor=1e-4)

@@ -155,6 +155,7 @@ def test_any_unit_and_origin(tmp_path: Path, result: graphreg.Result, scale: flo
     assert page.data()["frames"][-1]["translation"] == pytest.approx([0, 0, 0], abs=0.1)
 
 
+@pytest.mark.slow
 def test_any_container_of_points_is_accepted(tmp_path: Path, result: graphreg.Result) -> None:
     with_nan = np.vstack([SOURCE, [[np.nan, 0, 0]]])
     plain = written(tmp_path / "report.html", result, SOURCE, TARGET).data()

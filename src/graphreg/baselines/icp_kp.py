@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphreg.baselines.alike_points import attract_alike_points
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_point
 from graphreg.clouds import Floats
@@ -57,8 +56,7 @@ def register_icp_kp(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
-        with `features`.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
 
     Returns
     -------
@@ -74,8 +72,6 @@ def register_icp_kp(
     20
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    if settings.features and attract_alike_points(run, seed):
-        return run.outcome()
     iterate_closest_points(
         run,
         ClosestPoints(run),

@@ -92,7 +92,7 @@ class Deformation:
         --------
         >>> import graphreg
         >>> from graphreg.datasets import deformed_bodies
-        >>> pair = deformed_bodies.deformed_pair("hare turning its head", points=1500)
+        >>> pair = deformed_bodies.deformed_pair("hare turning its head", points=400)
         >>> found = graphreg.deform(pair.source, pair.target)
         >>> found.apply(pair.source[:2]).shape
         (2, 3)
