@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from graphreg.clouds import Floats
 from graphreg.engine.surfels import Surfels
@@ -75,6 +74,8 @@ def upright_poses(source: Surfels, target: Surfels) -> Floats:
     on_source, on_target = _on_ground(source), _on_ground(target)
     if on_source is None or on_target is None:
         return np.empty((0, 4, 4))
+    from scipy import fft
+
     (T_ground_source, moving), (T_ground_target, fixed) = on_source, on_target
     near, far = sorted(float(np.abs(plan.points).max()) for plan in (moving, fixed))
     # Wider than what is on the plans: translations by more than half of it are taken for negative ones.
