@@ -31,6 +31,7 @@ class EngineOptions(CommonOptions, total=False):
     k: int | None
     alpha: float | None
     scale: bool | tuple[float, float] | None
+    loss: Loss | LossName | None
 
 
 class PaperOptions(CommonOptions, total=False):

@@ -39,6 +39,8 @@ from graphreg.method_options import (
 from graphreg.paper.published import PIPL, PaperSettings, register_published
 from graphreg.poses import as_pose, as_similarity, inverse, scale_of, transform
 from graphreg.result import PREVIEW_POINTS, Alternative, Result
+from graphreg.robust.influence_functions import LossName
+from graphreg.robust.losses import Loss
 from graphreg.threads import thread_count
 
 METHODS: dict[str, Method[MethodSettings]] = {
@@ -94,6 +96,7 @@ def register(
     k: int | None = None,
     alpha: float | None = None,
     scale: Scale | None = None,
+    loss: Loss | LossName | None = None,
     seed: int = 0,
     threads: int | None = None,
     callback: Callback | None = None,
@@ -139,6 +142,7 @@ def register(
     k: int | None = None,
     alpha: float | None = None,
     scale: Scale | None = None,
+    loss: Loss | LossName | None = None,
     seed: int = 0,
     threads: int | None = None,
     callback: Callback | None = None,
@@ -171,6 +175,9 @@ def register(
     scale : bool or pair of float, default False
         Whether the source has an unknown scale, or the smallest and the largest that it can have: the transform is
         then a similarity ("graphreg", "icp", "cpd", "teaser").
+    loss : str or Loss, optional
+        A robust loss in place of squares, "l1", "lp", "huber", "tukey", "cauchy", "geman-mcclure", "welsch" or "barron"
+        ("icp", "icp-kp", "icp-kn", "tricp", "fricp"; the refinement of "graphreg").
     seed : int, default 0
         Seed of all random sampling: the same seed gives the same bits.
     threads : int, optional
@@ -207,7 +214,10 @@ def register(
     >>> bool(np.allclose(result.transformation, pair.T_target_source, atol=0.01))
     True
     """
-    given = {"voxel": voxel, "points": points, "dof": dof, "weights": weights, "k": k, "alpha": alpha, "scale": scale}
+    given = {
+        "voxel": voxel, "points": points, "dof": dof, "weights": weights, "k": k, "alpha": alpha, "scale": scale,
+        "loss": loss,
+    }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
     return run_method(
         source, target, method, {**chosen, **settings}, init=init, seed=seed, threads=threads, callback=callback

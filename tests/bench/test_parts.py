@@ -23,7 +23,10 @@ def test_rows_and_summary() -> None:
 
 
 def test_the_interval_contains_the_mean_and_shrinks_with_the_spread() -> None:
-    wide, narrow = parts._interval(np.array([-1.0, 0.0, 1.0, 2.0])), parts._interval(np.array([0.4, 0.5, 0.5, 0.6]))
+    wide, narrow = (
+        parts.bootstrap_interval(np.array([-1.0, 0.0, 1.0, 2.0])),
+        parts.bootstrap_interval(np.array([0.4, 0.5, 0.5, 0.6])),
+    )
     for mean, low, high in (wide, narrow):
         assert low <= mean <= high
         assert mean == pytest.approx(0.5)

@@ -6,9 +6,9 @@ from graphreg.provenance import NATIVE
 
 BASE = ("clouds", "metrics", "poses", "threads", "voxels", NATIVE)
 FEATURES = (*BASE, "features")
-ENGINE = (*FEATURES, "engine", "method_interface", "registration")
+ENGINE = (*FEATURES, "robust", "engine", "method_interface", "registration")
 PAPER_METHOD = (*FEATURES, "paper", "method_interface", "registration")
-BASELINE_METHODS = (*FEATURES, "paper", "baselines", "method_interface")
+BASELINE_METHODS = (*FEATURES, "robust", "paper", "baselines", "method_interface")
 ALL_METHODS = (*ENGINE, "paper", "baselines")
 MULTISCAN = (*ENGINE, "multiscan")
 BATCHES = (*ENGINE, "batches", "files")

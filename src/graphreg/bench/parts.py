@@ -100,7 +100,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
                 for name, row in whole.items()
             ]
         )
-        mean, low, high = np.exp(_interval(ratios))
+        mean, low, high = np.exp(bootstrap_interval(ratios))
         small = [sum(row["under 1 degree"] for row in some.values()) for some in (mine, whole)]
         lines.append(
             f"{variant}: errors are {mean:.2f} times as large (95 % bootstrap interval over pairs {low:.2f} to "
@@ -109,7 +109,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _interval(values: Floats) -> Floats:
-    """The mean, and its 95 % bootstrap interval."""
+def bootstrap_interval(values: Floats) -> Floats:
+    """Return the mean, and its 95 % bootstrap interval."""
     samples = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
     return np.array([values.mean(), *np.quantile(values[samples].mean(axis=1), [0.025, 0.975])])

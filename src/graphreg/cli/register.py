@@ -74,7 +74,7 @@ def register(
         typer.Option(
             autocompletion=_losses,
             help="A robust loss in place of squares: l1, lp, huber, tukey, cauchy, geman-mcclure, welsch or barron. Of "
-            "icp, icp-kp, icp-kn, tricp and fricp.",
+            "icp, icp-kp, icp-kn, tricp, fricp and the refinement of graphreg.",
         ),
     ] = None,
     max_iterations: Annotated[

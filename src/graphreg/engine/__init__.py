@@ -17,6 +17,7 @@ evidence         what both clouds say for a pose and against it; the score that 
 pose_sets        which poses of a set are different
 hypotheses       poses supported by compatible correspondences, refined and ranked by the evidence
 refinement       fine refinement: symmetric point-to-plane on all points
+robust_refinement  the same with a robust loss
 mesh_refinement  refinement on the triangles of a mesh
 observability    covariance and degenerate directions
 ambiguity        poses that fit equally well, compared by details

@@ -28,6 +28,7 @@ from graphreg.engine.outcome import EngineOutcome, PoseEstimate
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import build_pyramids, to_cloud_frames, to_pyramid_frames
 from graphreg.engine.refinement import FineRefinement, refine_on_mesh
+from graphreg.engine.robust_refinement import refine_with_loss
 from graphreg.engine.verdict import VERDICT, Verdict, compare_with_others, judge
 from graphreg.errors import InputError
 from graphreg.method_interface import Iteration
@@ -167,6 +168,8 @@ def _estimate(
     T = candidates.poses[0]
     if not report(T):
         refined = refine(T, run.threads)
+        if run.settings.loss is not None:
+            refined = refine_with_loss(refined, x, y, refine.voxel, run.settings.loss, run.threads)
         if all(free):
             refined = refine_on_mesh(refined, x, y, run.threads)
         T = pose(nearest_rotation(refined[:3, :3]), refined[:3, 3])

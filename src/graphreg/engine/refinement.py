@@ -62,6 +62,11 @@ class FineRefinement:
         In coarse voxels.
     fixed_voxel : bool, default False
         Whether the caller has chosen the fine voxel size; else it grows with the noise.
+
+    Attributes
+    ----------
+    voxel : float
+        Size of the voxels of the surfels, in the unit of the data.
     """
 
     def __init__(
@@ -73,8 +78,8 @@ class FineRefinement:
         fixed_voxel: bool = False,
     ) -> None:
         self._pyramids = source, target
-        self._voxel = target.fine_voxel if fixed_voxel else refinement_voxel(source, target)
-        self._scale = target.coarse_voxel / self._voxel
+        self.voxel = target.fine_voxel if fixed_voxel else refinement_voxel(source, target)
+        self._scale = target.coarse_voxel / self.voxel
         self._dof = _core.DegreesOfFreedom(free, pivot * self._scale)
         self._associated: tuple[_PointsOnSurfels, _PointsOnSurfels] | None = None
 
@@ -105,8 +110,8 @@ class FineRefinement:
         return self._associated
 
     def _associate(self, pyramid: SurfelPyramid, threads: int) -> _PointsOnSurfels:
-        surfels = pyramid.surfels(self._voxel, threads)
-        return _PointsOnSurfels(surfels, assign_to_surfels(surfels, pyramid.points / self._voxel, threads))
+        surfels = pyramid.surfels(self.voxel, threads)
+        return _PointsOnSurfels(surfels, assign_to_surfels(surfels, pyramid.points / self.voxel, threads))
 
 
 @dataclass(frozen=True, eq=False)

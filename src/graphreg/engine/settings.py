@@ -8,6 +8,7 @@ from typing import Any
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.method_interface import MethodSettings, Scale
+from graphreg.robust.losses import Loss
 
 DOF_NAMES = ("rx", "ry", "rz", "x", "y", "z")
 """Degrees of freedom: rotations about and translations along the target's axes."""
@@ -37,6 +38,9 @@ class EngineSettings(MethodSettings):
     scale : bool or pair of float, default False
         Whether the source has an unknown scale, or the smallest and the largest that it can have. Not together with
         `dof`. Voxels are then in the unit of the target.
+    loss : str or Loss, optional
+        A robust loss of the residuals in fine refinement: "l1", "huber", "tukey" and others, or a `graphreg.Loss`. By
+        default weights fall with the distance of correspondences. Not together with `dof` or `scale`.
     """
 
     k: int = 10
@@ -46,6 +50,7 @@ class EngineSettings(MethodSettings):
     dof: tuple[str, ...] | None = None
     weights: tuple[Floats | None, Floats | None] | None = None
     scale: Scale = False
+    loss: Loss | None = None
 
     def __post_init__(self) -> None:
         self._require_count("k", least=2)
@@ -58,6 +63,9 @@ class EngineSettings(MethodSettings):
         self._require_scale()
         if self.scale and self.dof is not None:
             raise InputError(f"scale: cannot be estimated with degrees of freedom, got dof={self.dof!r}")
+        self._require_loss()
+        if self.loss is not None and (self.scale or self.dof is not None):
+            raise InputError(f"loss: cannot be combined with dof or scale, got {self.loss!r}")
 
     @property
     def required_points(self) -> int:

@@ -61,10 +61,13 @@ class OrientedPoints:
         return OrientedPoints(surfels.points, surfels.normals, weights, surfels)
 
     @staticmethod
-    def of_cloud(pyramid: SurfelPyramid, voxel: float, threads: int = 1) -> OrientedPoints:
-        """Return a sample of a cloud's points, in voxels, each with the normal of the surfel that it belongs to."""
+    def of_cloud(pyramid: SurfelPyramid, voxel: float, threads: int = 1, most: int | None = None) -> OrientedPoints:
+        """Return a cloud's points, in voxels, each with the normal of the surfel that it belongs to.
+
+        With `most`, evenly spaced ones of more.
+        """
         surfels = pyramid.surfels(voxel, threads)
-        step = -(-len(pyramid.points) // SIMILARITY_REFINEMENT.points)
+        step = 1 if most is None else -(-len(pyramid.points) // most)
         points = np.ascontiguousarray(pyramid.points[::step] / voxel)
         own = surfels.grid.nearest(points, REFINEMENT.association_distance, threads)
         points, own = points[own >= 0], own[own >= 0]
@@ -119,6 +122,46 @@ def similarity_equations(
         Rotations and scalings are about this point of the target's frame.
     threads : int, default 1
     """
+    pairs = surfel_correspondences(source, target, T, width, threads)
+    near = 1 - np.einsum("ij,ij->i", pairs.offset, pairs.offset) / (8 * width**2)
+    residual = np.einsum("ij,ij->i", pairs.offset, pairs.normal)
+    middle = pairs.x - 0.5 * pairs.offset - centre
+    w = pairs.weights * near**4 / pairs.angle
+    along = np.einsum("ij,ij->i", middle, pairs.normal)
+    jacobian = np.column_stack([np.cross(middle, pairs.normal), pairs.normal, along])
+    weighted = jacobian * w[:, None]
+    return SimilarityEquations(weighted.T @ jacobian, -weighted.T @ residual, float(w.sum()), float(w @ residual**2))
+
+
+@dataclass(frozen=True, eq=False)
+class SurfelCorrespondences:
+    """Points of each cloud with the nearest surfel of the other.
+
+    Attributes
+    ----------
+    x : (N, 3) ndarray
+        On the side of the source, transformed.
+    offset : (N, 3) ndarray
+        From the target's side to x.
+    normal : (N, 3) ndarray
+        The mean of both normals.
+    weights : (N,) ndarray
+        Of the points.
+    angle : (N,) ndarray
+        Of the normals, as 1 - cos and what of it is noise; it divides the weights.
+    """
+
+    x: Floats
+    offset: Floats
+    normal: Floats
+    weights: Floats
+    angle: Floats
+
+
+def surfel_correspondences(
+    source: OrientedPoints, target: OrientedPoints, T: Floats, width: float, threads: int = 1
+) -> SurfelCorrespondences:
+    """Return the correspondences of a similarity within reach of a robust kernel of a width, in the target's voxels."""
     rotation = T[:3, :3] / scale_of(T)
     moved = transform(T, source.points)
     nearest = target.surfels.grid.nearest(np.ascontiguousarray(moved), 2 * np.sqrt(2) * width, threads)
@@ -137,15 +180,10 @@ def similarity_equations(
     cosine = np.einsum("ij,ij->i", nx, ny)
     near = 1 - np.einsum("ij,ij->i", offset, offset) / (8 * width**2)
     chosen = (near > 0) & (cosine > 0)
-    x, offset, cosine, near = x[chosen], offset[chosen], cosine[chosen], near[chosen]
+    cosine = cosine[chosen]
     normal = (nx[chosen] + ny[chosen]) / np.sqrt(2 + 2 * cosine)[:, None]
-    residual = np.einsum("ij,ij->i", offset, normal)
-    middle = x - 0.5 * offset - centre
-    w = weights[chosen] * near**4 / (1 - cosine + SIMILARITY_REFINEMENT.normal_noise)
-    along = np.einsum("ij,ij->i", middle, normal)
-    jacobian = np.column_stack([np.cross(middle, normal), normal, along])
-    weighted = jacobian * w[:, None]
-    return SimilarityEquations(weighted.T @ jacobian, -weighted.T @ residual, float(w.sum()), float(w @ residual**2))
+    angle = 1 - cosine + SIMILARITY_REFINEMENT.normal_noise
+    return SurfelCorrespondences(x[chosen], offset[chosen], normal, weights[chosen], angle)
 
 
 def refine_similarity(T: Floats, source: SurfelPyramid, target: SurfelPyramid, threads: int = 1) -> Floats:
@@ -164,7 +202,8 @@ def refine_similarity(T: Floats, source: SurfelPyramid, target: SurfelPyramid, t
     """
     voxel = refinement_voxel(source, target)
     unit = target.coarse_voxel / voxel
-    x, y = (OrientedPoints.of_cloud(pyramid, voxel, threads) for pyramid in (source, target))
+    most = SIMILARITY_REFINEMENT.points
+    x, y = (OrientedPoints.of_cloud(pyramid, voxel, threads, most) for pyramid in (source, target))
     radius = float(np.sqrt((y.points**2).sum(axis=1).mean()))
     widths = kernel_widths(x.surfels, y.surfels)
     estimate = pose(T[:3, :3], T[:3, 3] * unit)
