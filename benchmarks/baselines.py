@@ -28,10 +28,11 @@ from probreg import cost_functions  # noqa: E402
 
 from graphreg import read, voxel_downsample  # noqa: E402
 from graphreg.baselines import BASELINES  # noqa: E402
+from graphreg.baselines.baseline_run import BaselineRun  # noqa: E402
 from graphreg.baselines.fgr import FgrSettings  # noqa: E402
 from graphreg.baselines.gmm import L2Distance  # noqa: E402
 from graphreg.baselines.icp_kn import IcpKnSettings  # noqa: E402
-from graphreg.baselines.mixtures import in_spatial_order, joint_spread  # noqa: E402
+from graphreg.baselines.mixtures import mixture_clouds  # noqa: E402
 from graphreg.bench.measured_parts import BASELINE_METHODS, SYNTHETIC_SCANS  # noqa: E402
 from graphreg.bench.peers import versions_of_modules  # noqa: E402
 from graphreg.bench.results_files import Results, write_results  # noqa: E402
@@ -234,8 +235,8 @@ def time_mixtures(x: Floats, y: Floats) -> dict[str, float]:
     for name in ("cpd", "ecm"):
         found = run(name, x, y, voxel=0, max_iterations=MIXTURE_ITERATIONS)
         seconds[name] = found.timings["register"] / len(found.history)
-    unit = joint_spread(x, y)
-    x, y = (in_spatial_order(cloud - cloud.mean(axis=0), THREADS) / unit for cloud in (x, y))
+    clouds = mixture_clouds(BaselineRun(x, y, 0, None, THREADS, None), False, 0)
+    x, y = clouds.source, clouds.target
     at, masses = np.array([1.0, 0, 0, 0, 0, 0, 0]), [np.full(len(cloud), 1 / len(cloud)) for cloud in (x, y)]
     distance = L2Distance(x, y, WIDTH, THREADS)
     cpd = pycpd.RigidRegistration(X=y, Y=x, w=0.5, tolerance=0.0)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -19,7 +20,7 @@ def test_every_method_has_options() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_options_are_the_settings(method: str) -> None:
-    options = set(OPTIONS[method].__annotations__) | {"voxel"}
+    options = set(get_type_hints(OPTIONS[method]))
     of_every_call = set(CommonOptions.__annotations__) - {"voxel"}
     assert options - of_every_call == {field.name for field in fields(METHODS[method].settings)}
 
@@ -33,6 +34,7 @@ def test_a_type_checker_knows_methods_and_settings(tmp_path: Path) -> None:
         "register(x, y, method='graphreg-paper', beta=0.8, annealing='plain')",
         "register(x, y, method='icp', loss='tukey')",
         "register(x, y, method='icp-kn', loss=Loss('barron', scale='s'))",
+        "register(x, y, method='teaser', features=True)",
     ]
     refused = [
         "register(x, y, voxl=1.0)",
@@ -42,6 +44,8 @@ def test_a_type_checker_knows_methods_and_settings(tmp_path: Path) -> None:
         "register(x, y, method='icp', loss='tukee')",
         "register(x, y, method='gmm', loss='tukey')",
         "Loss('welch')",
+        "register(x, y, features=True)",
+        "register(x, y, method='icp', features='yes')",
     ]
     script = tmp_path / "calls.py"
     script.write_text(

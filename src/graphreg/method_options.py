@@ -51,7 +51,13 @@ class PaperOptions(CommonOptions, total=False):
     epsilon: float
 
 
-class IcpOptions(CommonOptions, total=False):
+class BaselineOptions(CommonOptions, total=False):
+    """Options of every baseline."""
+
+    features: bool
+
+
+class IcpOptions(BaselineOptions, total=False):
     """Options of method "icp"."""
 
     max_iterations: int
@@ -61,7 +67,7 @@ class IcpOptions(CommonOptions, total=False):
     loss: Loss | LossName | None
 
 
-class IcpKpOptions(CommonOptions, total=False):
+class IcpKpOptions(BaselineOptions, total=False):
     """Options of method "icp-kp"."""
 
     max_iterations: int
@@ -69,7 +75,7 @@ class IcpKpOptions(CommonOptions, total=False):
     loss: Loss | LossName | None
 
 
-class IcpKnOptions(CommonOptions, total=False):
+class IcpKnOptions(BaselineOptions, total=False):
     """Options of method "icp-kn"."""
 
     max_iterations: int
@@ -78,7 +84,7 @@ class IcpKnOptions(CommonOptions, total=False):
     loss: Loss | LossName | None
 
 
-class TricpOptions(CommonOptions, total=False):
+class TricpOptions(BaselineOptions, total=False):
     """Options of method "tricp"."""
 
     overlap: float | None
@@ -89,7 +95,7 @@ class TricpOptions(CommonOptions, total=False):
     loss: Loss | LossName | None
 
 
-class FricpOptions(CommonOptions, total=False):
+class FricpOptions(BaselineOptions, total=False):
     """Options of method "fricp"."""
 
     first_scale: float
@@ -101,14 +107,14 @@ class FricpOptions(CommonOptions, total=False):
     loss: Loss | LossName | None
 
 
-class GmmOptions(CommonOptions, total=False):
+class GmmOptions(BaselineOptions, total=False):
     """Options of method "gmm"."""
 
     scales: tuple[float, ...]
     max_iterations: int
 
 
-class CpdOptions(CommonOptions, total=False):
+class CpdOptions(BaselineOptions, total=False):
     """Options of method "cpd"."""
 
     outliers: float
@@ -117,7 +123,7 @@ class CpdOptions(CommonOptions, total=False):
     scale: bool | tuple[float, float] | None
 
 
-class EcmOptions(CommonOptions, total=False):
+class EcmOptions(BaselineOptions, total=False):
     """Options of method "ecm"."""
 
     max_iterations: int
@@ -125,7 +131,7 @@ class EcmOptions(CommonOptions, total=False):
     tolerance: float
 
 
-class FgrOptions(CommonOptions, total=False):
+class FgrOptions(BaselineOptions, total=False):
     """Options of method "fgr"."""
 
     radius: float
@@ -136,7 +142,7 @@ class FgrOptions(CommonOptions, total=False):
     max_triangles: int
 
 
-class TeaserOptions(CommonOptions, total=False):
+class TeaserOptions(BaselineOptions, total=False):
     """Options of method "teaser"."""
 
     radius: float
@@ -147,7 +153,7 @@ class TeaserOptions(CommonOptions, total=False):
     scale: bool | tuple[float, float] | None
 
 
-class Super4pcsOptions(CommonOptions, total=False):
+class Super4pcsOptions(BaselineOptions, total=False):
     """Options of method "super4pcs"."""
 
     overlap: float

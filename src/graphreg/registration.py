@@ -185,6 +185,7 @@ def register(
     callback : callable, optional
         Called with each `Iteration`; returning True stops the registration there.
     **settings
+        features=True has points with alike invariants attract each other more (all methods but the first three).
         Further settings of the method, see the page on methods; for instance max_iterations=50 for "icp".
 
     Returns

@@ -14,7 +14,7 @@ from tests.support.strategies import clouds, random_cloud, random_transform, see
 
 import graphreg
 import graphreg._core as _core
-from graphreg.baselines.mixtures import expectation_step, in_spatial_order, mean_squared_distance
+from graphreg.baselines.mixtures import expectation_step, mean_squared_distance
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
@@ -28,7 +28,7 @@ def single(values: np.ndarray) -> np.ndarray:
 @given(clouds, clouds, widths, seeds, st.integers(1, 3))
 def test_sums_agree_with_their_twin(one: np.ndarray, other: np.ndarray, width: float, seed: int, threads: int) -> None:
     mass = single(np.random.default_rng(seed).random(len(other)))
-    x, y = (single(in_spatial_order(cloud, 1) / np.abs(cloud).max()) for cloud in (one, other))
+    x, y = (single(cloud[_core.Tree(cloud, 1).order()] / np.abs(cloud).max()) for cloud in (one, other))
     weights, forces = _core.gaussian_forces(x, y, mass, np.float32(width), threads)
     assert weights.tobytes() == _core.gaussian_weights(x, y, mass, np.float32(width), threads).tobytes()
     none = np.empty((len(x), 0)), np.empty((len(y), 0))

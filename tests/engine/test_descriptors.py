@@ -12,9 +12,10 @@ from tests.support import twins
 from tests.support.strategies import Floats, random_cloud, random_transform, seeds
 
 import graphreg._core as _core
-from graphreg.engine.descriptors import compute_descriptors, mutual_correspondences
+from graphreg.engine.descriptors import compute_descriptors
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.surfels import fit_surfels
+from graphreg.features.edge_descriptors import mutual_correspondences
 from graphreg.poses import transform
 
 

@@ -10,7 +10,7 @@ from tests.support import twins
 from tests.support.strategies import Floats, clouds, random_cloud
 
 import graphreg
-from graphreg.features.invariant_features import FEATURES, fit_planes
+from graphreg.features.invariant_features import FEATURES, fit_planes, rank_features
 
 
 @given(clouds, st.integers(3, 14))
@@ -67,3 +67,8 @@ def test_rows_that_are_not_finite_have_no_features() -> None:
     assert np.isnan(features[50]).all()
     assert np.array_equal(np.delete(features, 50, axis=0), graphreg.invariants(points))
     assert np.isnan(graphreg.normals(gaps)[50]).all()
+
+
+def test_ranks_are_the_share_of_smaller_values() -> None:
+    ranks = rank_features(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 1e-12], [2.0, 5.0]]))
+    assert ranks.tolist() == [[0.75, 0.0], [0.0, 0.0], [0.25, 0.0], [0.25, 0.75]]

@@ -15,7 +15,6 @@ from graphreg.paper.published import (
     PIPL,
     PaperSettings,
     _clamp_length,
-    _rank_features,
     _sample,
     register_published,
 )
@@ -72,11 +71,6 @@ def test_samples_take_every_particle_in_turn() -> None:
     taken = [_sample(particles, iteration, 4, np.eye(4)).points[:, 0] / 3 for iteration in range(5)]
     assert np.concatenate(taken).tolist() == [*range(10), *range(10)]
     assert len(_sample(particles, 0, 100, np.eye(4))) == 10
-
-
-def test_ranks_are_the_share_of_smaller_values() -> None:
-    ranks = _rank_features(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 1e-12], [2.0, 5.0]]))
-    assert ranks.tolist() == [[0.75, 0.0], [0.0, 0.0], [0.25, 0.0], [0.25, 0.75]]
 
 
 @pytest.mark.parametrize(("length", "clamped"), [(0.0, 0.0), (1e-9, 1.0), (3.0, 3.0), (1e9, 10.0)])

@@ -5,7 +5,9 @@ In the order in which data flows:
 baseline_run
     The base of all settings, and the state of a run: downsampled clouds, current estimate, history, timings.
 fpfh_correspondences
-    Putative correspondences between points with similar FPFH, for FGR and TEASER++.
+    Putative correspondences between points with similar FPFH or graph descriptors, for FGR and TEASER++.
+alike_points, membership_priors
+    With `features=True`: attraction between points with alike invariants, and priors of the mixtures' memberships.
 closest_points, alignment
     The loop of ICP: closest-point correspondences, and the transform that aligns them.
 mixtures

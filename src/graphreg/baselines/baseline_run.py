@@ -30,18 +30,23 @@ LEAST_POINTS = 4
 
 @dataclass(frozen=True)
 class BaselineSettings(MethodSettings):
-    """The setting that all baselines share.
+    """The settings that all baselines share.
 
     Parameters
     ----------
     voxel : float, optional
         Voxel size that both clouds are downsampled with, in the unit of the data; 0: no downsampling. By default 1/200
         of the longest extent of the clouds (CPD and ECM: 1/100).
+    features : bool, default False
+        Whether points with alike invariants of the graph attract each other more; in FGR and TEASER++ whether graph
+        descriptors take the place of FPFH.
     """
 
     voxel: float | None = None
+    features: bool = False
 
     def __post_init__(self) -> None:
+        self._require_flag("features")
         if self.voxel is not None:
             self._require("a length from 0 on", lambda value: 0 <= value < np.inf, "voxel")
 

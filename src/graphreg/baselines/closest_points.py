@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,14 @@ def point_to_plane(run: BaselineRun, normals: Floats, loss: Loss | None = None) 
     return evaluate
 
 
+class PairSearch(Protocol):
+    """What finds a correspondence for each source point."""
+
+    def pairs(self, estimate: Floats, select: Rejection) -> ClosestPointPairs:
+        """Return the correspondences of the source, transformed by an estimate, and which of them are used."""
+        ...
+
+
 class ClosestPoints:
     """Nearest-neighbour search for a source that moves.
 
@@ -211,7 +220,7 @@ class ClosestPoints:
 
 def iterate_closest_points(
     run: BaselineRun,
-    closest: ClosestPoints,
+    closest: PairSearch,
     objective: Objective,
     select: Rejection,
     max_iterations: int,
@@ -224,7 +233,7 @@ def iterate_closest_points(
     Parameters
     ----------
     run : BaselineRun
-    closest : ClosestPoints
+    closest : PairSearch
     objective : Objective
     select : Rejection
     max_iterations : int

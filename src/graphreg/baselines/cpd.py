@@ -21,9 +21,8 @@ from graphreg.baselines.mixtures import (
     MIXTURE_VOXELS,
     Responsibilities,
     expectation_step,
-    in_spatial_order,
-    joint_spread,
     mean_squared_distance,
+    mixture_clouds,
     rescale_translation,
 )
 from graphreg.clouds import Floats
@@ -83,7 +82,8 @@ def register_cpd(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -99,16 +99,15 @@ def register_cpd(
     True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback, MIXTURE_VOXELS, scale=settings.scale)
-    unit = joint_spread(run.source, run.target)
-    x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
+    clouds = mixture_clouds(run, settings.features, seed)
+    x, y, unit = clouds.source, clouds.target, clouds.unit
     odds = settings.outliers / (1 - settings.outliers) * len(x) / len(y)
     variance = mean_squared_distance(x, y) / 3
-    run.finish_features()
 
     def expectation(estimate: Floats, variance: float) -> tuple[Responsibilities, float]:
         """E-step: responsibilities and the negative log-likelihood."""
         uniform = (2 * np.pi * variance) ** 1.5 * odds
-        found = expectation_step(transform(estimate, x), y, float(np.sqrt(variance)), uniform, threads)
+        found = expectation_step(transform(estimate, x), y, float(np.sqrt(variance)), uniform, threads, clouds.prior)
         return found, float(1.5 * len(y) * np.log(variance) - found.log_likelihood)
 
     def maximisation(posterior: Responsibilities) -> tuple[Floats, float]:

@@ -25,9 +25,8 @@ from graphreg.baselines.mixtures import (
     MIXTURE_VOXELS,
     Responsibilities,
     expectation_step,
-    in_spatial_order,
-    joint_spread,
     mean_squared_distance,
+    mixture_clouds,
     rescale_translation,
 )
 from graphreg.clouds import Floats
@@ -102,7 +101,8 @@ def register_ecm(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -118,18 +118,19 @@ def register_ecm(
     True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback, MIXTURE_VOXELS)
-    unit = joint_spread(run.source, run.target)
-    x, y = (in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target))
+    clouds = mixture_clouds(run, settings.features, seed)
+    x, y, unit = clouds.source, clouds.target, clouds.unit
     # Density of the uniform class relative to a component: that of one point in a ball of the radius.
     uniform = 1.5 * np.sqrt(2 * np.pi) / (settings.radius * run.voxel / unit) ** 3
-    run.finish_features()
 
     def expectation(estimate: Floats, covariance: Floats) -> tuple[Responsibilities, float]:
         """E-step: responsibilities and the negative log-likelihood."""
         # In whitened coordinates, where the covariance is the identity, Euclidean distances are |v|_S.
         whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
         volume = float(np.sqrt(np.linalg.det(covariance)))
-        found = expectation_step(transform(estimate, x) @ whitening, y @ whitening, 1.0, uniform * volume, threads)
+        found = expectation_step(
+            transform(estimate, x) @ whitening, y @ whitening, 1.0, uniform * volume, threads, clouds.prior
+        )
         posterior = Responsibilities(
             found.component_sums, found.data_sums, found.means @ np.linalg.inv(whitening), found.log_likelihood
         )

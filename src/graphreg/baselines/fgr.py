@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.fpfh_correspondences import match_fpfh, tuple_test
+from graphreg.baselines.fpfh_correspondences import match_clouds, tuple_test
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome
 from graphreg.poses import fit_rigid_transform, transform
@@ -33,7 +33,7 @@ class FgrSettings(BaselineSettings):
     Parameters
     ----------
     radius : float, default 5
-        Radius of FPFH, in voxels.
+        Radius of FPFH, or with `features` of the graph descriptors, in voxels.
     max_distance : float, default 1
         Largest distance of inlier correspondences, in voxels: mu decreases to its square.
     max_iterations : int, default 200
@@ -96,7 +96,7 @@ def register_fgr(
     True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback, least=settings.required_points)
-    matches = match_fpfh(run, settings.radius)
+    matches = match_clouds(run, settings.radius, settings.features)
     x, y = run.source[matches[:, 0]], run.target[matches[:, 1]]
     if len(matches):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Putative correspondences from FPFH: mutual nearest neighbours in feature space, and the tuple test of FGR."""
+"""Putative correspondences: mutual nearest neighbours by FPFH or by graph descriptors, and the tuple test of FGR."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun
 from graphreg.clouds import Floats
+from graphreg.features.edge_descriptors import Descriptors, edge_descriptors, mutual_correspondences
 from graphreg.features.fpfh_features import fpfh_histograms, outward_normals
 
 Correspondences = NDArray[np.int64]
@@ -36,6 +37,32 @@ class MatchingConstants:
 
 
 CONSTANTS = MatchingConstants()
+
+
+def match_clouds(run: BaselineRun, radius: float, features: bool) -> Correspondences:
+    """Match the clouds of a run by FPFH, or with `features` by graph descriptors in its place.
+
+    Parameters
+    ----------
+    run : BaselineRun
+    radius : float
+        Of the neighbourhoods that are described, in voxels.
+    features : bool
+
+    Returns
+    -------
+    (K, 2) ndarray of int64
+        Rows of source and target.
+    """
+    if not features:
+        return match_fpfh(run, radius)
+
+    def descriptors(cloud: Floats) -> Descriptors:
+        normals = outward_normals(cloud, CONSTANTS.normal_neighbours, run.threads)
+        return edge_descriptors(cloud / run.voxel, normals, radius, run.threads)
+
+    i, j = mutual_correspondences(descriptors(run.source), descriptors(run.target), run.threads)
+    return np.column_stack([i, j]).astype(np.int64)
 
 
 def match_fpfh(run: BaselineRun, radius: float) -> Correspondences:

@@ -19,6 +19,7 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.baselines.alignment import align_point_to_point, rotation_vector
+from graphreg.baselines.alike_points import attract_alike_points
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPointPairs, ClosestPoints, within_distance
 from graphreg.clouds import Floats
@@ -86,7 +87,8 @@ def register_fricp(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -102,6 +104,8 @@ def register_fricp(
     True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
+    if settings.features and attract_alike_points(run, seed):
+        return run.outcome()
     closest = ClosestPoints(run)
     use_all = within_distance(None)
     last = settings.last_scale * _neighbour_distance(run.target, threads)

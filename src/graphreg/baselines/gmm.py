@@ -13,15 +13,15 @@ local minima.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.mixtures import in_spatial_order, joint_spread, rescale_translation
+from graphreg.baselines.membership_priors import MembershipPrior, forces_by_class
+from graphreg.baselines.mixtures import MixtureClouds, mixture_clouds, rescale_translation
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.method_interface import Callback, Outcome
@@ -100,7 +100,8 @@ def register_gmm(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -119,15 +120,14 @@ def register_gmm(
 
     minimize: Any = optimize.minimize  # its stubs know no array of unknown length
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
-    unit = joint_spread(run.source, run.target)
-    full = [in_spatial_order(cloud, threads) / unit for cloud in (run.source, run.target)]
-    run.finish_features()
+    full = mixture_clouds(run, settings.features, seed)
+    unit = full.unit
     parameters = np.array([1.0, 0, 0, 0, 0, 0, 0])
     for scale in settings.scales:
         clouds = full
         if scale != settings.scales[-1] and CONSTANTS.voxel * scale * unit > run.voxel:
-            clouds = [voxel_downsample(cloud, CONSTANTS.voxel * scale, threads) for cloud in full]
-        objective = L2Distance(clouds[0], clouds[1], scale, threads)
+            clouds = _downsampled(full, CONSTANTS.voxel * scale, threads)
+        objective = L2Distance(clouds.source, clouds.target, scale, threads, clouds.prior)
         # Relative to its initial value, so that the optimiser's thresholds suit every width.
         initial = objective(parameters)[0] or 1.0
 
@@ -149,6 +149,22 @@ def register_gmm(
     return run.outcome()
 
 
+def _downsampled(clouds: MixtureClouds, voxel: float, threads: int) -> MixtureClouds:
+    """Both clouds downsampled, points of different classes apart from each other."""
+    prior = clouds.prior
+    if prior is None:
+        source, target = (voxel_downsample(cloud, voxel, threads) for cloud in (clouds.source, clouds.target))
+        return replace(clouds, source=source, target=target)
+    merged, merged_classes = [], []
+    for cloud, classes in ((clouds.source, prior.components), (clouds.target, prior.data)):
+        numbers = np.unique(classes)
+        parts = [voxel_downsample(cloud[classes == number], voxel, threads) for number in numbers]
+        merged.append(np.concatenate(parts))
+        merged_classes.append(np.repeat(numbers, [len(part) for part in parts]))
+    prior = MembershipPrior(merged_classes[0], merged_classes[1], prior.factors)
+    return MixtureClouds(merged[0], merged[1], clouds.unit, prior)
+
+
 def _divided(parameters: Floats, objective: L2Distance, divisor: float) -> tuple[float, Floats]:
     value, gradient = objective(parameters)
     return value / divisor, gradient / divisor
@@ -164,15 +180,20 @@ class L2Distance:
     scale : float
         Width s.
     threads : int
+    prior : MembershipPrior, optional
+        Of the source's points as components: the factor of each pair.
     """
 
-    def __init__(self, source: Floats, target: Floats, scale: float, threads: int) -> None:
+    def __init__(
+        self, source: Floats, target: Floats, scale: float, threads: int, prior: MembershipPrior | None = None
+    ) -> None:
         self._source = source
         self._target = np.ascontiguousarray(target, np.float32)
         self._mass = np.ones(len(target), np.float32)
         # The product of two Gaussians of width s, integrated, is a Gaussian of width sqrt(2) s.
         self._width = float(np.sqrt(2) * scale)
         self._threads = threads
+        self._prior = prior
         self._last: tuple[bytes, tuple[float, Floats]] | None = None
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
@@ -184,7 +205,7 @@ class L2Distance:
 
     def _compute(self, parameters: Floats) -> tuple[float, Floats]:
         moved = np.ascontiguousarray(transform(transform_from_parameters(parameters), self._source), np.float32)
-        weights, forces = _core.gaussian_forces(moved, self._target, self._mass, self._width, self._threads)
+        weights, forces = forces_by_class(moved, self._target, self._mass, self._width, self._threads, self._prior)
         pairs = len(self._source) * len(self._target)
         factor = -1 / (pairs * self._width**2)
         by_rotation = factor * forces.T @ self._source

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphreg.baselines.alike_points import attract_alike_points
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate_closest_points, point_to_point, within_distance
 from graphreg.clouds import Floats
@@ -69,7 +70,8 @@ def register_icp(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -85,6 +87,8 @@ def register_icp(
     True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback, scale=settings.scale)
+    if settings.features and attract_alike_points(run, seed):
+        return run.outcome()
     iterate_closest_points(
         run,
         ClosestPoints(run),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphreg.baselines.alike_points import attract_alike_points
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_plane
 from graphreg.clouds import Floats
@@ -66,7 +67,8 @@ def register_icp_kn(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -84,6 +86,8 @@ def register_icp_kn(
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
     normals, _ = fit_planes(neighbour_graph(run.target, settings.normal_neighbours, threads))
     run.finish_features()
+    if settings.features and attract_alike_points(run, seed):
+        return run.outcome()
     iterate_closest_points(
         run,
         ClosestPoints(run),

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import graphreg._core as _core
+from graphreg.baselines.alike_points import sample_with_invariants
+from graphreg.baselines.baseline_run import BaselineRun
+from graphreg.baselines.membership_priors import MembershipPrior, forces_by_class, membership_prior, weights_by_class
 from graphreg.clouds import Floats
 from graphreg.poses import pose
 
@@ -21,19 +24,46 @@ As in the paper's comparison, methods that sum over all pairs in every iteration
 """
 
 
-def in_spatial_order(points: Floats, threads: int) -> Floats:
-    """Sort points along a space-filling order, in which sums over pairs are fast.
+@dataclass(frozen=True)
+class MixtureClouds:
+    """The clouds of a run as mixtures see them.
+
+    Attributes
+    ----------
+    source, target : (N, 3) and (M, 3) ndarray
+        Along a space-filling order, in which sums over pairs are fast; in units of the clouds' spread.
+    unit : float
+        That spread.
+    prior : MembershipPrior or None
+        Of the source's points as components.
+    """
+
+    source: Floats
+    target: Floats
+    unit: float
+    prior: MembershipPrior | None
+
+
+def mixture_clouds(run: BaselineRun, features: bool, seed: int) -> MixtureClouds:
+    """Scale and order the clouds of a run; with `features` sample them by their response, with membership priors.
 
     Parameters
     ----------
-    points : (N, 3) ndarray
-    threads : int
+    run : BaselineRun
+    features : bool
+    seed : int
+        Of the samples.
 
     Returns
     -------
-    (N, 3) ndarray
+    MixtureClouds
     """
-    return np.ascontiguousarray(points[_core.Tree(points, threads).order()])
+    invariants = sample_with_invariants(run, seed, both=True) if features else None
+    unit = joint_spread(run.source, run.target)
+    i, j = (_core.Tree(cloud, run.threads).order() for cloud in (run.source, run.target))
+    prior = membership_prior(invariants.source[i], invariants.target[j]) if invariants else None
+    run.finish_features()
+    return MixtureClouds(run.source[i] / unit, run.target[j] / unit, unit, prior)
 
 
 def joint_spread(source: Floats, target: Floats) -> float:
@@ -107,10 +137,18 @@ class Responsibilities:
         return np.asarray(total / self.component_sums.sum())
 
 
-def expectation_step(components: Floats, data: Floats, width: float, outliers: float, threads: int) -> Responsibilities:
+def expectation_step(
+    components: Floats,
+    data: Floats,
+    width: float,
+    outliers: float,
+    threads: int,
+    prior: MembershipPrior | None = None,
+) -> Responsibilities:
     """Compute the responsibilities (E-step).
 
-    p_ij = exp(-|y_j - x_i|^2 / (2 s^2)) / (sum_k exp(-|y_j - x_k|^2 / (2 s^2)) + outliers).
+    p_ij = exp(-|y_j - x_i|^2 / (2 s^2)) / (sum_k exp(-|y_j - x_k|^2 / (2 s^2)) + outliers), each Gaussian times the
+    prior of the membership where there is one.
 
     Parameters
     ----------
@@ -123,17 +161,20 @@ def expectation_step(components: Floats, data: Floats, width: float, outliers: f
     outliers : float
         Weight of the uniform class, positive.
     threads : int
+    prior : MembershipPrior, optional
 
     Returns
     -------
     Responsibilities
     """
     x, y = (np.ascontiguousarray(cloud, np.float32) for cloud in (components, data))
-    sums = _core.gaussian_weights(y, x, np.ones(len(x), np.float32), width, threads)
+    of_data = None if prior is None else prior.reversed()
+    sums = weights_by_class(y, x, np.ones(len(x), np.float32), width, threads, of_data)
     inverse_sums = 1 / (sums + outliers)
     # Divided by the largest, so that single precision represents them however small `outliers` is.
     largest = float(inverse_sums.max())
-    weights, forces = _core.gaussian_forces(x, y, np.asarray(inverse_sums / largest, np.float32), width, threads)
+    mass = np.asarray(inverse_sums / largest, np.float32)
+    weights, forces = forces_by_class(x, y, mass, width, threads, prior)
     nonzero = np.where(weights > 0, weights, 1.0)
     means = components + forces / nonzero[:, None]
     return Responsibilities(weights * largest, sums * inverse_sums, means, float(np.log(sums + outliers).sum()))

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphreg._core as _core
+from graphreg.baselines.alike_points import invariants_at
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, iterate_closest_points, point_to_point, within_distance
 from graphreg.clouds import Floats
@@ -42,6 +43,8 @@ class Super4pcsConstants:
         Triangles sampled for a base, of which the one with the largest area is taken.
     congruent_sets : int
         Congruent sets of a base that are evaluated, at most: those whose lengths agree best.
+    alike_sets : int
+        The same with `features`: those whose points are most alike.
     preselection : int
         Every transform is first scored on each eighth point; the best eighth of them is scored on all points.
     min_separation : float
@@ -54,6 +57,7 @@ class Super4pcsConstants:
 
     triangles: int = 200
     congruent_sets: int = 200
+    alike_sets: int = 50
     preselection: int = 8
     min_separation: float = 0.25
     crossings: int = 1_000_000
@@ -142,6 +146,7 @@ def register_super4pcs(
     delta = settings.delta * max(source_spacing, target_spacing)
     tree = _core.Tree(run.target, threads)
     table = PairTable(y)
+    invariants = invariants_at(run, x, y) if settings.features else None
     run.finish_features()
 
     def common_pointset(candidates: Floats, points: Floats) -> Floats:
@@ -155,6 +160,10 @@ def register_super4pcs(
     for _ in range(required_bases(settings)):
         base = sample_base(x, width, rng)
         sets = congruent_sets(x[base], y, table, delta)
+        if invariants is not None:
+            unlike = ((invariants.source[base] - invariants.target[sets]) ** 2).sum(axis=(1, 2))
+            sets = sets[np.argsort(unlike, kind="stable")[: CONSTANTS.alike_sets]]
+        sets = sets[: CONSTANTS.congruent_sets]
         estimate = run.estimate
         if len(sets):
             candidates = fit_rigid_transform(np.broadcast_to(x[base], (len(sets), len(base), 3)), y[sets])
@@ -342,4 +351,4 @@ def congruent_sets(base: Floats, points: Floats, table: PairTable, tolerance: fl
         lengths = np.linalg.norm(points[sets[:, i]] - points[sets[:, j]], axis=1)
         error = np.maximum(error, np.abs(lengths - expected))
         sets, error = sets[error <= tolerance], error[error <= tolerance]
-    return np.asarray(sets[np.argsort(error, kind="stable")[: CONSTANTS.congruent_sets]])
+    return np.asarray(sets[np.argsort(error, kind="stable")])

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
-from graphreg.baselines.fpfh_correspondences import match_fpfh
+from graphreg.baselines.fpfh_correspondences import match_clouds
 from graphreg.clouds import Floats
 from graphreg.method_interface import Callback, Outcome, Scale
 from graphreg.poses import nearest_rotation, pose
@@ -63,7 +63,7 @@ class TeaserSettings(BaselineSettings):
     Parameters
     ----------
     radius : float, default 5
-        Radius of FPFH, in voxels.
+        Radius of FPFH, or with `features` of the graph descriptors, in voxels.
     noise_bound : float, default 1
         Largest distance of inlier correspondences, in voxels.
     max_matches : int, default 8000
@@ -135,7 +135,7 @@ def register_teaser(
         least=settings.required_points,
         scale=settings.scale,
     )
-    matches = match_fpfh(run, settings.radius)
+    matches = match_clouds(run, settings.radius, settings.features)
     if len(matches) > settings.max_matches:
         matches = matches[np.linspace(0, len(matches) - 1, settings.max_matches).astype(int)]
     run.finish_features()

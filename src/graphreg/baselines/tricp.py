@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphreg.baselines.alike_points import attract_alike_points
 from graphreg.baselines.baseline_run import BaselineRun, BaselineSettings
 from graphreg.baselines.closest_points import ClosestPoints, closest_share, iterate_closest_points, point_to_point
 from graphreg.clouds import Floats
@@ -83,7 +84,8 @@ def register_tricp(
     Parameters
     ----------
     source, target, settings, init, seed, threads, callback
-        As in `graphreg.method_interface.RegistrationMethod`. The seed has no effect.
+        As in `graphreg.method_interface.RegistrationMethod`. The seed is that of the sample
+        with `features`.
 
     Returns
     -------
@@ -99,6 +101,8 @@ def register_tricp(
     True
     """
     run = BaselineRun(source, target, settings.voxel, init, threads, callback)
+    if settings.features and attract_alike_points(run, seed):
+        return run.outcome()
     closest = ClosestPoints(run)
     start = run.estimate
 

@@ -77,6 +77,14 @@ def register(
             "icp, icp-kp, icp-kn, tricp, fricp and the refinement of graphreg.",
         ),
     ] = None,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features",
+            help="Points with alike invariants of the graph attract each other more; in fgr and teaser, graph "
+            "descriptors in the place of FPFH. Of all methods but graphreg, graphreg-paper and pipl.",
+        ),
+    ] = False,
     max_iterations: Annotated[
         int | None,
         typer.Option("--iterations", help="Maximal number of iterations; default that of the method. Not of graphreg."),
@@ -118,6 +126,7 @@ def register(
       graphreg register survey.csv scan.laz --columns 2,3,4
       graphreg register a.ply b.ply --method tricp --set overlap=0.7
       graphreg register a.ply b.ply --method icp --loss tukey
+      graphreg register a.ply b.ply --method icp --features
       graphreg register photogrammetry.ply scan.ply --scale any
     """
     from graphreg.cli.console import detail, note
@@ -135,7 +144,14 @@ def register(
     check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
     source, target = with_columns(columns, source, target)
     settings = dict(map(_setting, chosen or []))
-    options = {"voxel": voxel, "dof": dof, "scale": _scale(scale), "loss": loss, "max_iterations": max_iterations}
+    options = {
+        "voxel": voxel,
+        "dof": dof,
+        "scale": _scale(scale),
+        "loss": loss,
+        "features": features or None,
+        "max_iterations": max_iterations,
+    }
     settings |= {name: value for name, value in options.items() if value is not None}
     similar = bool(settings.get("scale"))
     initial = None if init is None else _initial_pose(init, source, target, similar)

@@ -21,10 +21,11 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, Mask
-from graphreg.engine.descriptors import Correspondences, nearest_correspondences
+from graphreg.engine.descriptors import nearest_correspondences
 from graphreg.engine.free_space import seen_through
 from graphreg.engine.pyramid import SurfelPyramid
 from graphreg.engine.surfels import Surfels
+from graphreg.features.edge_descriptors import Correspondences
 from graphreg.poses import transform
 
 

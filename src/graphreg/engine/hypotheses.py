@@ -12,11 +12,11 @@ import numpy as np
 
 import graphreg._core as _core
 from graphreg.clouds import Floats, extent
-from graphreg.engine.descriptors import Correspondences
 from graphreg.engine.evidence import PairEvidence, PoseEvaluation
 from graphreg.engine.pose_sets import box_corners, distinct_poses
 from graphreg.engine.surfels import Surfels
 from graphreg.engine.upright_poses import upright_poses
+from graphreg.features.edge_descriptors import Correspondences
 from graphreg.paper.forces import ForceLaw, Particles, pair_forces
 from graphreg.poses import fit_rigid_transform, pose
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import mutual_correspondences
 from graphreg.engine.evidence import EVIDENCE
 from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.pose_sets import box_corners, distinct_poses
@@ -34,6 +33,7 @@ from graphreg.engine.scene_index import (
 from graphreg.engine.surfels import Surfels
 from graphreg.engine.unsigned_normals import refine_unsigned, unsigned_scores
 from graphreg.engine.voxel_sizes import on_part_ladder, part_voxel_size
+from graphreg.features.edge_descriptors import mutual_correspondences
 from graphreg.poses import transform
 
 

@@ -9,13 +9,14 @@ import numpy as np
 from graphreg.clouds import Floats, Mask
 from graphreg.engine.cleaning import CLEANING, clean_voxels, inlier_points, occupied_share, single_point_share
 from graphreg.engine.clutter_removal import without_clutter
-from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.descriptors import compute_descriptors
 from graphreg.engine.mesh_refinement import MeshSurface
 from graphreg.engine.orientation import Orientation, infer_orientation
 from graphreg.engine.preprocessing import PreprocessedCloud, map_pair
 from graphreg.engine.surfels import SURFELS, Surfels, VoxelMoments
 from graphreg.engine.voxel_sizes import PairVoxelSizes, pair_voxel_sizes
 from graphreg.errors import InputError
+from graphreg.features.edge_descriptors import Descriptors
 from graphreg.poses import inverse, pose
 
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import Descriptors, compute_descriptors, mutual_correspondences
+from graphreg.engine.descriptors import compute_descriptors
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import SurfelPyramid, build_pyramids
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.surfels import Surfels
+from graphreg.features.edge_descriptors import Descriptors, mutual_correspondences
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.descriptors import compute_descriptors
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.surfels import Surfels, voxel_moments
+from graphreg.features.edge_descriptors import Descriptors
 
 SHELLS, SIGNALS, BINS = 3, 4, 8
 """A descriptor is a histogram of each signal in each shell."""

@@ -25,6 +25,9 @@ from graphreg.features.graphs import Graph, neighbour_graph
 
 FEATURES = ("variation", "normal_variation", "curvature")
 """Names of the columns of `invariants`."""
+RANKED_DECIMALS = 9
+"""Decimals that features are rounded to before they are ranked (chosen): on a perfect plane features differ by rounding
+only, and have equal ranks."""
 
 
 def invariants(points: Any, k: int = 10, threads: int | None = None) -> Floats:
@@ -137,3 +140,22 @@ def graph_invariants(graph: Graph) -> Floats:
     found, curvature = fit_planes(graph)
     variation = _core.variation(graph.points, graph.neighbours, graph.order, found, curvature, graph.threads)
     return np.column_stack([variation, curvature])
+
+
+def rank_features(features: Floats) -> Floats:
+    """Replace each feature by its rank: the share of points with a smaller value.
+
+    The authors' program divides by the largest value, which makes the features of almost all points nearly zero, and
+    equal.
+
+    Parameters
+    ----------
+    features : (N, F) ndarray
+
+    Returns
+    -------
+    (N, F) ndarray
+        From 0 to below 1.
+    """
+    columns = np.round(features, RANKED_DECIMALS).T
+    return np.column_stack([np.searchsorted(np.sort(column), column) / len(column) for column in columns])

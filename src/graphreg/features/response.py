@@ -160,23 +160,28 @@ def resample(
     if alpha is not None:
         check_positive("alpha", alpha, infinite=True)
     cloud = as_cloud(points, "points")
-    graph = neighbour_graph(cloud, k, threads)
+    chosen = sample_by_response(neighbour_graph(cloud, k, threads), fraction, method, alpha, seed)
+    return np.flatnonzero(cloud.kept)[chosen]
+
+
+def sample_by_response(
+    graph: Graph, fraction: float, method: Literal["top", "proportional"], alpha: float | None, seed: int
+) -> NDArray[np.int64]:
+    """Do what `resample` does for the points of a graph; the indices are those of its points."""
     response = response_intensity(graph)
     eligible = np.arange(len(response))
     if alpha is not None:
         eligible = eligible[x84_inliers(response, alpha, rounding_error(graph.points))]
     count = min(len(eligible), max(1, round(fraction * len(response))))
     if method == "top":
-        chosen = eligible[_highest(response[eligible], count, rounding_error(graph.points))]
-    else:
-        # Weighted sampling without replacement: exponential waiting times whose rates are the weights, smallest first
-        # (Efraimidis, Spirakis 2006). Points whose response is no more than rounding come last, in random order.
-        waiting = np.random.default_rng(seed).exponential(size=len(eligible))
-        rates = np.where(response[eligible] > rounding_error(graph.points) ** 2, response[eligible], 0.0)
-        with np.errstate(divide="ignore"):
-            ranked = np.lexsort((waiting, waiting / rates))
-        chosen = np.sort(eligible[ranked[:count]])
-    return np.flatnonzero(cloud.kept)[chosen]
+        return np.asarray(eligible[_highest(response[eligible], count, rounding_error(graph.points))])
+    # Weighted sampling without replacement: exponential waiting times whose rates are the weights, smallest first
+    # (Efraimidis, Spirakis 2006). Points whose response is no more than rounding come last, in random order.
+    waiting = np.random.default_rng(seed).exponential(size=len(eligible))
+    rates = np.where(response[eligible] > rounding_error(graph.points) ** 2, response[eligible], 0.0)
+    with np.errstate(divide="ignore"):
+        ranked = np.lexsort((waiting, waiting / rates))
+    return np.sort(eligible[ranked[:count]])
 
 
 def _highest(response: Floats, count: int, rounding: float) -> NDArray[np.int64]:

@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Floats, Mask
-from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.descriptors import compute_descriptors
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.surfels import fit_surfels
 from graphreg.errors import InputError
+from graphreg.features.edge_descriptors import Descriptors
 from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pairwise import centred_graph, edge_from_result
 from graphreg.multiscan.pose_graph import rotation_vectors, subgraph

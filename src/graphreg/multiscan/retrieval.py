@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import Descriptors, compute_descriptors
+from graphreg.engine.descriptors import compute_descriptors
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.surfels import Surfels, fit_surfels
+from graphreg.features.edge_descriptors import Descriptors
 from graphreg.multiscan.pose_graph import Groups
 from graphreg.poses import transform
 

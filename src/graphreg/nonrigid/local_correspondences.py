@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.descriptors import mutual_correspondences
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import SurfelPyramid, build_pyramids
+from graphreg.features.edge_descriptors import mutual_correspondences
 from graphreg.poses import inverse, transform
 
 

@@ -16,7 +16,7 @@ import graphreg._core as _core
 from graphreg.clouds import Floats, common_extent
 from graphreg.errors import InputError
 from graphreg.features.graphs import neighbour_graph
-from graphreg.features.invariant_features import graph_invariants
+from graphreg.features.invariant_features import graph_invariants, rank_features
 from graphreg.features.response import inliers, response_intensity
 from graphreg.method_interface import Callback, Iteration, MethodSettings, Outcome
 from graphreg.paper.annealing import AnnealingState, accept_or_reject, cool_adaptively, cool_geometrically
@@ -121,9 +121,6 @@ class AlgorithmConstants:
         does not rotate.
     min_energy : float
         Smallest energy in the logarithm (chosen: close to the smallest double).
-    feature_decimals : int
-        Decimals that features are rounded to before they are ranked (chosen): on a perfect plane features differ by
-        rounding only, and have equal ranks.
     tie_break : float
         Random offset of features in the search for the nearest (chosen): among points with equal features one is
         chosen at random.
@@ -136,7 +133,6 @@ class AlgorithmConstants:
     min_mass: float = 1e-6
     min_radius: float = 1e-9
     min_energy: float = 1e-300
-    feature_decimals: int = 9
     tie_break: float = 1e-9
 
 
@@ -294,7 +290,7 @@ def _pair_by_features(
     close to random, but as a choice of particles they sample the same kinds of surface from both clouds.
     """
     x, y = (_as_particles(cloud, settings, threads) for cloud in (clouds.source, clouds.target))
-    source_ranks, target_ranks = np.split(_rank_features(np.vstack([x.features, y.features])), [len(x)])
+    source_ranks, target_ranks = np.split(rank_features(np.vstack([x.features, y.features])), [len(x)])
     order = rng.permutation(len(y))
     tree = _core.Tree(_add_random_coordinate(source_ranks, rng), threads)
     nearest = tree.nearest(_add_random_coordinate(target_ranks[order], rng), 1, threads)[0][:, 0]
@@ -315,16 +311,6 @@ def _as_particles(points: Floats, settings: PaperSettings, threads: int) -> Part
         mass = np.sqrt(np.where(np.isfinite(response), response, 0.0))
         mass = np.maximum(mass / mass.mean(), CONSTANTS.min_mass) if mass.any() else np.ones(len(points))
     return Particles(points, mass, graph_invariants(graph)[:, 1:])
-
-
-def _rank_features(features: Floats) -> Floats:
-    """Replace each feature by its rank: the share of points with a smaller value.
-
-    The authors' program divides by the largest value, which makes the features of almost all points nearly zero, and
-    equal.
-    """
-    columns = np.round(features, CONSTANTS.feature_decimals).T
-    return np.column_stack([np.searchsorted(np.sort(column), column) / len(column) for column in columns])
 
 
 def _add_random_coordinate(features: Floats, rng: np.random.Generator) -> Floats:
