@@ -118,7 +118,7 @@ def graph_of(run: BaselineRun, name: Literal["source", "target"]) -> Graph:
     return neighbour_graph(cloud, FILTERS.neighbours, run.threads)
 
 
-def sample_with_invariants(run: BaselineRun, seed: int, both: bool = False) -> Invariants:
+def sample_with_invariants(run: BaselineRun, seed: int) -> Invariants:
     """Sample the source of a run by its response, and compute the invariants of the points.
 
     Parameters
@@ -126,8 +126,6 @@ def sample_with_invariants(run: BaselineRun, seed: int, both: bool = False) -> I
     run : BaselineRun
         Its source is replaced by the sample.
     seed : int
-    both : bool, default False
-        Whether the target is sampled, too.
 
     Returns
     -------
@@ -137,12 +135,9 @@ def sample_with_invariants(run: BaselineRun, seed: int, both: bool = False) -> I
     source, target = graph_of(run, "source"), graph_of(run, "target")
     f, g = comparable_invariants(source, target)
     rows = _response_sample(source, seed)
-    run.source, f = np.ascontiguousarray(run.source[rows]), f[rows]
-    if both:
-        rows = _response_sample(target, seed)
-        run.target, g = np.ascontiguousarray(run.target[rows]), g[rows]
+    run.source = np.ascontiguousarray(run.source[rows])
     run.finish_features()
-    return Invariants(f, g)
+    return Invariants(f[rows], g)
 
 
 def invariants_at(run: BaselineRun, source: Floats, target: Floats) -> Invariants:

@@ -37,7 +37,7 @@ class PriorParameters:
         Factors below this are zero: these pairs are left out.
     """
 
-    classes: int = 8
+    classes: int = 4
     width: float = 0.15
     least: float = 0.05
 

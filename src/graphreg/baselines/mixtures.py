@@ -45,20 +45,20 @@ class MixtureClouds:
 
 
 def mixture_clouds(run: BaselineRun, features: bool, seed: int) -> MixtureClouds:
-    """Scale and order the clouds of a run; with `features` sample them by their response, with membership priors.
+    """Scale and order the clouds of a run; with `features` sample the source by its response, with membership priors.
 
     Parameters
     ----------
     run : BaselineRun
     features : bool
     seed : int
-        Of the samples.
+        Of the sample.
 
     Returns
     -------
     MixtureClouds
     """
-    invariants = sample_with_invariants(run, seed, both=True) if features else None
+    invariants = sample_with_invariants(run, seed) if features else None
     unit = joint_spread(run.source, run.target)
     i, j = (_core.Tree(cloud, run.threads).order() for cloud in (run.source, run.target))
     prior = membership_prior(invariants.source[i], invariants.target[j]) if invariants else None

@@ -30,6 +30,7 @@ OURS = {
     "published figures",
     "scale": "sources of unknown scale, also photogrammetric ones, beside other libraries",
     "losses": "robust losses in ICP and in our refinement, under outliers, noise and partial overlap",
+    "invariants": "the paper's invariants in every baseline: success and processor time with and without them",
     "cad": "scans of modelled parts and their CAD models: right or refused, deviations within the noise",
     "locate": "a small part in a large scene: crops, objects in clutter, several instances, a frame in a city",
     "deformation": "bodies that bend, twist and turn: error of both methods of deform, beside rigid registration and "
