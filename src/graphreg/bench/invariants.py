@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 from graphreg.baselines import BASELINES
 from graphreg.baselines.alike_points import JointClosestPoints, sample_with_invariants
 from graphreg.baselines.baseline_run import BaselineRun
-from graphreg.baselines.closest_points import ClosestPoints, within_distance
+from graphreg.baselines.closest_points import ClosestPoints, PairSearch, within_distance
 from graphreg.baselines.fpfh_correspondences import match_clouds
 from graphreg.bench.corruption import CLEAN, Corruption
 from graphreg.bench.initial_poses import diagonal
@@ -164,7 +164,7 @@ def _right_correspondences(pair: Pair, source: Floats, target: Floats, start: Fl
         found[name] = right(whole[matches[:, 0]], run.target[matches[:, 1]]) if len(matches) else 0.0
     invariants = sample_with_invariants(run, 0)
     spread = float(np.sqrt(run.target.var(axis=0).sum()))
-    searches = {
+    searches: dict[str, PairSearch] = {
         "nearest point": ClosestPoints(run),
         "nearest in position and invariants": JointClosestPoints(run, invariants, WEIGHT * spread),
     }
