@@ -43,7 +43,9 @@ LONG_BLOCK, LONG_LENGTH, LONG_STEP, LONG_POINTS = (250.0, 250.0), 1060.0, 2.0, 1
 SHORT_BLOCK, SHORT_STEP, SHORT_POINTS = (60.0, 50.0), 2.5, 4_000
 QUICK_LENGTH = 30.0
 MEMORY = "to and fro on a street"
-MEMORY_FRAMES, MEMORY_POINTS, STREET = 5_000, 2_000, 40
+MEMORY_FRAMES, MEMORY_POINTS = 5_000, 6_000
+# Frames of the street, and metres from one to the next.
+STREET, STREET_STEP = 40, 0.5
 # A loop is wrong if its transform is off by more: metres, degrees.
 MAX_ERROR = (1.0, 5.0)
 # Frames after which memory is compared with that at the end: by then what is kept is complete.
@@ -238,8 +240,9 @@ def _known_places(positions: Floats, keyframe: Sequence[bool]) -> int:
 
 
 def _memory_row(job: LongSequence) -> dict[str, Any]:
-    street = [scan.points for scan in synthetic.sequence("street", STREET, 1.0, points=job.points)]
-    there_and_back = [*range(STREET), *range(STREET - 2, 0, -1)]
+    count = min(STREET, job.frames)
+    street = [scan.points for scan in synthetic.sequence("street", count, STREET_STEP, points=job.points)]
+    there_and_back = [*range(count), *range(count - 2, 0, -1)]
     odometry, failed, warm = Odometry(), 0, min(WARM, job.frames // 2)
     after_warm = 0
     for number in range(job.frames):
