@@ -14,6 +14,7 @@ from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.evidence import EVIDENCE
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.pyramid import SurfelPyramid
+from graphreg.features.filtered_invariants import comparable_invariants
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports.comparison_page import deviation_colours
 from graphreg.reports.pictures import (
@@ -112,6 +113,36 @@ def registration() -> Image:
     return panels(scenes, ["before: source blue, target orange", "after"], size=(1500, 560), scale_bar=METRES)
 
 
+def invariants() -> Image:
+    """Filtered invariants of two scans, and ICP from a far pose without and with them."""
+    target, source = synthetic.sequence("dragon", 2, points=12_000)
+    T = inverse(target.pose) @ source.pose
+    graphs = [graphreg.neighbour_graph(graphreg.voxel_downsample(scan.points, 0.003)) for scan in (source, target)]
+    values = [part[:, 0] for part in comparable_invariants(*graphs)]
+    low, high = np.quantile(np.concatenate(values), [0.02, 0.98])
+    upright = [transform(target.pose @ T, graphs[0].points), transform(target.pose, graphs[1].points)]
+    beside = [1.2 * float(np.ptp(upright[1][:, 0])), 0, 0]
+    rotation = rotation_from_vector(np.radians(80) * np.array([0.6, 0.0, 0.8]))
+    centre = target.points.mean(axis=0)
+    start = pose(rotation, centre - rotation @ centre) @ T
+    fixed: Coloured = (transform(target.pose, target.points), ORANGE)
+    scenes: list[list[Coloured]] = [
+        [
+            (upright[0] - beside, colour_map(values[0], low, high)),
+            (upright[1], colour_map(values[1], low, high)),
+        ]
+    ]
+    for features in (False, True):
+        found = graphreg.register(source.points, target.points, method="icp", init=start, features=features)
+        scenes.append([(transform(target.pose @ found.transformation, source.points), BLUE), fixed])
+    captions = [
+        "invariants of source and target: like colours",
+        "icp from 80 degrees: source blue, target orange",
+        "icp with features=True",
+    ]
+    return panels(scenes, captions, size=(1500, 460))
+
+
 def building() -> Image:
     """Five stations of a room, as read and in one frame."""
     scans = list(synthetic.sequence("room", 5, 40.0, points=20_000))
@@ -201,7 +232,9 @@ def _near(points: Floats, others: Floats, distance: float) -> np.ndarray:
     return np.asarray(cKDTree(others).query(points, distance_upper_bound=distance)[0]) < distance
 
 
-PICTURES = {function.__name__: function for function in (stages, registration, building, lidar_sequence, deviations)}
+PICTURES = {
+    function.__name__: function for function in (stages, registration, invariants, building, lidar_sequence, deviations)
+}
 
 
 def main() -> None:
