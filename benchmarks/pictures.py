@@ -31,8 +31,12 @@ from graphreg.reports.pictures import (
     render,
     write_png,
 )
+from graphreg.reports.plots import Panel, plot_grid, write_svg
+from graphreg.robust.influence_functions import INFLUENCE
 
 GREEN = (0.16, 0.55, 0.38)
+# Of the chart of losses: more is not drawn.
+MOST_INFLUENCE, MOST_WEIGHT = 4.0, 1.5
 SIZE = (1500, 860)
 METRES, MILLIMETRES = ScaleBar(unit="m"), ScaleBar(unit="mm")
 FROM_ABOVE = Camera(azimuth=20, elevation=50)
@@ -205,6 +209,22 @@ def deviations() -> Image:
     return panels([scene, scene], captions, views, (1500, 560), point_size=5, scale_bar=MILLIMETRES)
 
 
+def influence() -> str:
+    """Influence and weight of a residual, by the loss."""
+    u = np.linspace(0.02, 8, 400)
+    influences: dict[str, tuple[Floats, Floats]] = {}
+    weights: dict[str, tuple[Floats, Floats]] = {}
+    for name, function in INFLUENCE.items():
+        at = u / function.tuning
+        influences[name] = u, np.where((pull := function.tuning * function.psi(at)) <= MOST_INFLUENCE, pull, np.nan)
+        weights[name] = u, np.where((weight := function.weight(at)) <= MOST_WEIGHT, weight, np.nan)
+    x_label = "residual, in scales"
+    return plot_grid(
+        [Panel(influences, "Influence", x_label, "how hard it pulls"), Panel(weights, "Weight", x_label, "weight")],
+        "influence",
+    )
+
+
 def _surfels(pyramid: SurfelPyramid) -> Floats:
     """Positions of the coarse surfels in the frame of the cloud."""
     return transform(inverse(pyramid.T_local_cloud), pyramid.coarse.points * pyramid.coarse_voxel)
@@ -237,14 +257,21 @@ PICTURES = {
 }
 
 
+# Charts are SVG.
+CHARTS = {"influence": influence}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="default: all")
     parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
     asked = parser.parse_args()
-    for name in asked.names or PICTURES:
-        write_png(asked.out / f"{name}.png", PICTURES[name]())
-        print(f"written: {asked.out / name}.png")
+    for name in asked.names or (*PICTURES, *CHARTS):
+        if name in PICTURES:
+            write_png(asked.out / f"{name}.png", PICTURES[name]())
+        else:
+            write_svg(asked.out / f"{name}.svg", CHARTS[name]())
+        print(f"written: {name} in {asked.out}")
 
 
 if __name__ == "__main__":

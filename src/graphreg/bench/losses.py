@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.metrics import rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports.plots import Panel, plot_grid
-from graphreg.robust.influence_functions import INFLUENCE
 from graphreg.robust.losses import LOSSES, Loss
 
 TITLE = "Robust losses"
@@ -242,32 +241,13 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return charts by the names of their files."""
-    u = np.linspace(0, 10, 201)
-    influence = Panel(
-        {name: (u, function.tuning * function.psi(u / function.tuning)) for name, function in INFLUENCE.items()},
-        "Influence",
-        "residual (scales)",
-        "influence (scales)",
-    )
-    weights = Panel(
-        {
-            name: (u[1:], function.weight(u[1:] / function.tuning))
-            for name, function in INFLUENCE.items()
-            if name not in ("l1", "lp")
-        },
-        "Weight",
-        "residual (scales)",
-        "weight",
-    )
-    clipped = replace(influence, series={name: (x, np.minimum(y, 5.0)) for name, (x, y) in influence.series.items()})
     errors = [
         _chart(rows, method, family, label)
         for method in (ICP, ENGINE)
         for family, label in (("outliers", "outliers (%)"), ("overlap", "overlap (%)"), ("noise", "noise (%)"))
         if any(row["family"] == family for row in rows)
     ]
-    return {"losses_influence": plot_grid([clipped, weights], "losses_influence"),
-            "losses_errors": plot_grid(errors, "losses_errors", columns=max(1, len(errors) // 2))}  # fmt: skip
+    return {"losses": plot_grid(errors, "losses", columns=max(1, len(errors) // 2))}
 
 
 def _chart(rows: Sequence[dict[str, Any]], method: str, family: str, label: str) -> Panel:
