@@ -31,6 +31,7 @@ SLOW = (
     "graphreg.datasets.photogrammetry",
     "graphreg.datasets.synthetic",
     "graphreg.locating",
+    "graphreg.multiscan.localisation",
     "graphreg.multiscan.multiway_registration",
     "graphreg.multiscan.odometry",
     "graphreg.multiscan.tracking",

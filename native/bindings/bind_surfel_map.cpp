@@ -69,13 +69,16 @@ nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points
         return track(self, frame, RigidTransform::from_matrix(start.data()),
                      {kernel, least_kernel, shrinkage, noise, max_steps, tolerance}, threads);
     });
-    NewArray<double> pose({4, 4}), information({6, 6});
+    NewArray<double> pose({4, 4}), information({6, 6}), outlier_information({6, 6});
     found.pose.to_matrix(pose.data());
     for (int row = 0; row < 6; ++row)
-        for (int column = 0; column < 6; ++column)
-            information.data()[6 * row + column] = found.information.a[std::max(row, column)][std::min(row, column)];
-    return nb::make_tuple(pose.release(), information.release(), found.overlapping, found.matched, found.inliers,
-                          found.converged);
+        for (int column = 0; column < 6; ++column) {
+            const int low = std::min(row, column), high = std::max(row, column);
+            information.data()[6 * row + column] = found.information.a[high][low];
+            outlier_information.data()[6 * row + column] = found.outlier_information.a[high][low];
+        }
+    return nb::make_tuple(pose.release(), information.release(), outlier_information.release(), found.overlapping,
+                          found.matched, found.inliers, found.converged);
 }
 
 }  // namespace

@@ -117,12 +117,13 @@ TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTra
             if (!c) return;
             ++part.matched;
             const double limit = inlier_deviations * inlier_deviations * c->variance;
-            if (c->residual * c->residual > settings.least_kernel * settings.least_kernel + limit) return;
-            ++part.inliers;
-            add(part.information, *c, 1.0);
+            const bool inlier = c->residual * c->residual <= settings.least_kernel * settings.least_kernel + limit;
+            part.inliers += inlier;
+            add(inlier ? part.information : part.outlier_information, *c, 1.0);
         });
     for (const TrackedPose& part : parts) {
         result.information.add(part.information);
+        result.outlier_information.add(part.outlier_information);
         result.overlapping += part.overlapping, result.matched += part.matched, result.inliers += part.inliers;
     }
     return result;

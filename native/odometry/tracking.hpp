@@ -19,8 +19,8 @@ struct TrackingSettings {
 
 struct TrackedPose {
     RigidTransform pose;
-    // Of the inliers with unit weights, for rotations about the mean of the frame.
-    NormalEquations information;
+    // Of the inliers, and of the other correspondences, with unit weights, for rotations about the mean of the frame.
+    NormalEquations information, outlier_information;
     std::size_t overlapping = 0;  // voxels of the frame with points of the map around them
     std::size_t matched = 0;      // with a surfel
     std::size_t inliers = 0;      // with a small residual

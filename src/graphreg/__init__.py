@@ -16,6 +16,7 @@ from graphreg.files.pose_files import read_poses, write_poses
 from graphreg.locating import Location, locate
 from graphreg.meshes.triangle_mesh import Mesh
 from graphreg.multiscan.georeferencing import AbsoluteOrientation, absolute_orientation
+from graphreg.multiscan.localisation import Localisation, localise
 from graphreg.multiscan.multiway_registration import multiway
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.odometry import Odometry, sequence
@@ -38,6 +39,7 @@ __all__ = [
     "FileError",
     "Graph",
     "InputError",
+    "Localisation",
     "Location",
     "Loss",
     "Mesh",
@@ -58,6 +60,7 @@ __all__ = [
     "inliers",
     "intensity",
     "invariants",
+    "localise",
     "locate",
     "methods",
     "multiway",

@@ -299,12 +299,12 @@ class SurfelMap:
         max_steps: int,
         tolerance: float,
         threads: int,
-    ) -> tuple[_Floats, _Floats, int, int, int, bool]:
+    ) -> tuple[_Floats, _Floats, _Floats, int, int, int, bool]:
         """Pose (4, 4) of a frame after robust point-to-plane Gauss-Newton steps from `start`.
 
-        Also returns the normal equations (6, 6) of the inliers with unit weights, for rotations
-        about the mean of the frame; the number of voxels that overlap the map, that have a surfel, and that are
-        inliers; and whether the steps converged.
+        Also returns the normal equations (6, 6) of the inliers, and of the other correspondences, with unit weights,
+        for rotations about the mean of the frame; the number of voxels that overlap the map, that have a surfel, and
+        that are inliers; and whether the steps converged.
         """
 
 def transform_each(points: _Floats, pose_of: _Indices, poses: _Floats, threads: int) -> _Floats:

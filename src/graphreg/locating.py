@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -130,16 +131,23 @@ def locate(
 
 
 def locate_with_evidence(
-    part: Any, scene: Any, most: int = 1, *, seed: int = 0, threads: int | None = None
+    part: Any,
+    scene: Any,
+    most: int = 1,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    accept: Callable[[LocatedPart], bool] | None = None,
 ) -> list[tuple[Location, LocatedPart]]:
-    """Do what `locate` does, and return with each location what the engine found there."""
+    """Do what `locate` does, and return with each location what the engine found; `accept` as in `locate_part`."""
     began = time.perf_counter()
     check_integer("most", most, 1)
     require_seed(seed)
     settings = EngineSettings()
     small = _preprocessed(part, "part", settings, seed)
     large = _preprocessed(scene, "scene", settings, seed)
-    found, timings = locate_part(small, large.whole_cloud(), int(most), settings, int(seed), thread_count(threads))
+    whole, count = large.whole_cloud(), thread_count(threads)
+    found, timings = locate_part(small, whole, int(most), settings, int(seed), count, accept)
     timings["total"] = time.perf_counter() - began
     _log.debug("locate: %d poses in %.3f s (%s)", len(found), timings["total"], timings)
     return [(_location(instance, settings, seed, (small, large), timings), instance) for instance in found]

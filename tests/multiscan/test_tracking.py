@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from tests.support import twins
 from tests.support.walks import NOISE, frame_at, in_first_frame, walk_frames, walk_poses
 
 import graphreg._core as _core
 from graphreg.metrics import angular_error, translation_error
-from graphreg.multiscan.tracking import SurfelTracker, displacement, least_information
+from graphreg.multiscan.tracking import SurfelTracker, displacement, least_information, least_support
 from graphreg.poses import pose, rotation_from_vector, transform
 
 COUNT = 6
@@ -123,3 +127,25 @@ def test_displacement_and_information() -> None:
     assert least_information(np.zeros((6, 6))) == 0.0
     assert np.isclose(least_information(np.diag([7.0, 7, 7, 2, 2, 2])), 1 / 3)
     assert least_information(np.diag([7.0, 7, 7, 2, 2, 0])) == 0.0
+
+
+@given(arrays(float, (9, 6), elements=st.floats(-1, 1)), arrays(float, (3, 6), elements=st.floats(-1, 1)))
+def test_support_is_the_smallest_share_of_the_inliers_over_all_directions(inlying: Any, outlying: Any) -> None:
+    inlying = np.concatenate([inlying, 0.1 * np.eye(6)])
+    information, other = inlying.T @ inlying, outlying.T @ outlying
+    least = least_support(information, other)
+    directions = np.random.default_rng(0).normal(size=(50, 6))
+    shares = [v @ information @ v / (v @ (information + other) @ v) for v in directions]
+    assert -1e-9 <= least <= min(shares) + 1e-9
+    assert least_support(information, 0 * other) == pytest.approx(1)
+    assert least_support(0 * information, 0 * other) == 0
+
+
+def test_a_prior_map_is_the_map_of_its_points(frames: list[np.ndarray]) -> None:
+    points = np.concatenate(frames[:3])
+    prior = SurfelTracker(frames[0], prior_map=points)
+    assert prior.voxel >= SurfelTracker(frames[0]).voxel
+    found = prior.track(prior.voxels_of(points), np.eye(4))
+    assert found.success
+    assert found.overlap > 0.99
+    assert np.allclose(found.pose, np.eye(4), atol=1e-3)

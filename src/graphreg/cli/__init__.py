@@ -25,6 +25,7 @@ from graphreg.cli.data import data
 from graphreg.cli.deform import deform
 from graphreg.cli.demo import demo
 from graphreg.cli.info import info
+from graphreg.cli.localise import localise
 from graphreg.cli.locate import locate
 from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
@@ -67,6 +68,7 @@ app.command(cls=Command)(locate)
 app.command(cls=Command)(compare)
 app.command(cls=Command)(deform)
 app.command(cls=Command)(sequence)
+app.command(cls=Command)(localise)
 app.command(cls=Command)(multiway)
 app.command(cls=Command)(view)
 app.command(cls=Command)(batch)

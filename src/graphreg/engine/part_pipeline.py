@@ -10,6 +10,7 @@ retry     at a finer resolution, where a pose is probable, but none was located
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -116,10 +117,12 @@ def locate_part(
     settings: EngineSettings,
     seed: int = 0,
     threads: int = 1,
+    accept: Callable[[LocatedPart], bool] | None = None,
 ) -> tuple[list[LocatedPart], dict[str, float]]:
     """Return the instances of a part, best first, and the seconds of each stage.
 
-    These are the ones that are located; where there are none, the best pose found, if any.
+    These are the ones that are located; where there are none, the best pose found, if any. `accept` can end the search
+    with the best pose found: where the caller has evidence of its own, a finer resolution is not needed.
     """
     best: list[LocatedPart] = []
     timings = dict.fromkeys(("describe", "search", "refine"), 0.0)
@@ -135,7 +138,7 @@ def locate_part(
         located = [instance for instance in found if instance.verdict.success]
         if located:
             return located[:most], timings
-        if any(instance.places > 1 for instance in found):
+        if any(instance.places > 1 for instance in found) or (accept is not None and found and accept(found[0])):
             return found, timings
         best = sorted(best + found, key=lambda instance: -instance.verdict.confidence)[:1]
         if not any(map(_may_be_there, found)):

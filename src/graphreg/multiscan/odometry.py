@@ -10,25 +10,20 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import compress, islice
-from operator import length_hint
-from pathlib import Path
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from graphreg.argument_checks import check_callable, check_choice, check_flag, check_integer
-from graphreg.clouds import Cloud, Floats, as_cloud
-from graphreg.engine.settings import EngineSettings
+from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
-from graphreg.files import read_cloud
-from graphreg.files.folders import frame_files
-from graphreg.multiscan.deskewing import DESKEWING, FIELDS, GUESS, check_times, frame_times
+from graphreg.multiscan.deskewing import DESKEWING, check_times, frame_times
+from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name
 from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
 from graphreg.multiscan.tracking import TRACKING, SurfelTracker
@@ -124,7 +119,7 @@ class Odometry:
         predicted = self._pose if self._velocity is None else self._pose @ self._velocity
         points, keyframe = 0, False
         try:
-            cloud = _cloud_of(frame)
+            cloud = frame_cloud(frame)
             began, points = time.perf_counter(), len(cloud)
             scan = LazyCloud(cloud.points, self._seed, frame_times(times, cloud))
             if self._velocity is not None:
@@ -142,7 +137,7 @@ class Odometry:
             self._velocity = inverse(self._pose) @ step.pose
         self._pose, self._lost = step.pose, not step.success
         return replace(
-            step, keyframe=keyframe, number=number, name=_name_of(frame, number), points=points,
+            step, keyframe=keyframe, number=number, name=frame_name(frame, number), points=points,
             seconds=time.perf_counter() - began,
         )  # fmt: skip
 
@@ -373,23 +368,16 @@ def sequence(
     >>> [step.number for step in trajectory.steps]
     [0, 2]
     """
-    check_integer("every", every, 1)
     check_flag("keep_map", keep_map)
-    if times is not None:
-        check_choice("times", times, (FIELDS, GUESS))
     check_callable("callback", callback)
     check_progress(progress)
-    end = None if limit is None else (check_integer("limit", limit, 1) - 1) * every + 1
+    chosen, known = chosen_frames(frames, every, limit, times)
     odometry = Odometry(mode=mode, threads=threads, seed=seed, loops=loops)
     # With loops the map is built at the end, of corrected keyframes.
     global_map = GlobalMap() if keep_map and not loops else None
     steps: list[FrameResult] = []
-    every_frame = _frames(frames)
-    chosen = islice(enumerate(every_frame), 0, end, every)
-    # Known of a list, and of the files in a folder.
-    known = len(range(length_hint(every_frame))[:end:every])
     for number, frame in counted(chosen, progress, "registering frames", known):
-        step = replace(odometry.add(frame, times), number=number, name=_name_of(frame, number))
+        step = replace(odometry.add(frame, times), number=number, name=frame_name(frame, number))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
         if global_map is not None and step.success and (step.keyframe or mode == "pairs"):
@@ -399,25 +387,3 @@ def sequence(
     if loops:
         return odometry.corrected(steps, keep_map=keep_map)
     return Trajectory(tuple(steps), None if global_map is None else global_map.points())
-
-
-def _frames(frames: Any) -> Iterator[Any]:
-    if isinstance(frames, (str, os.PathLike)):
-        return iter(frame_files(frames))
-    if isinstance(frames, np.ndarray) and frames.ndim < 3:
-        raise InputError(f"frames: expected a folder or several clouds, got one array of shape {frames.shape}")
-    try:
-        return iter(frames)
-    except TypeError as problem:
-        raise InputError(f"frames: expected a folder or several clouds, got {type(frames).__name__}") from problem
-
-
-def _cloud_of(frame: Any) -> Cloud:
-    least = EngineSettings.k + 1
-    if isinstance(frame, (str, os.PathLike)):
-        return as_cloud(read_cloud(frame), str(frame), least)
-    return as_cloud(frame, "frame", least)
-
-
-def _name_of(frame: Any, number: int) -> str:
-    return Path(frame).name if isinstance(frame, (str, os.PathLike)) else str(number)

@@ -7,7 +7,8 @@
 3. Gauss-Newton steps minimise the distances of means to planes, each weighted by its variance, which follows from the
    moments of both, and by a robust kernel that shrinks from step to step.
 4. The frame is tracked if it overlaps the map, most correspondences are inliers, the surfels determine the pose, and it
-   is close to the prediction. Otherwise the caller registers it by other means.
+   is close to the prediction. Otherwise the caller registers it by other means. On a prior map, most of those that
+   determine each direction of the pose must be inliers as well.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class TrackingParameters:
         at least this share of its voxels where the map has points,
     least_matched, least_inliers : float
         at least this share of its voxels in a surfel, at least this share of these as inliers,
+    least_support : float
+        on a prior map, in every direction of the pose at least this share of the information from inliers; a map of few
+        sparse frames does not tell,
     reach : float
         is at most this far from the prediction, and has at least
     least_information : float
@@ -63,6 +67,8 @@ class TrackingParameters:
         this.
     confidence : float
         That a tracked pose is right.
+    map_points : int
+        Points of a prior map in a voxel, on average: its voxels are not smaller.
     """
 
     voxels: int = 3_000
@@ -81,11 +87,13 @@ class TrackingParameters:
     least_overlap: float = 0.4
     least_matched: float = 0.15
     least_inliers: float = 0.8
+    least_support: float = 0.6
     reach: float = 2.0
     least_information: float = 0.003
     sure_reach: float = 0.5
     far_information: float = 0.012
     confidence: float = 0.99
+    map_points: int = 4
 
 
 TRACKING = TrackingParameters()
@@ -121,6 +129,8 @@ class TrackedFrame:
         Share of the frame's voxels where the map has points.
     inliers, correspondences : int
         Voxels with a surfel, and how many of these are inliers.
+    support : float
+        Share of the information that is from inliers, in the direction of the pose where it is smallest.
     """
 
     pose: Floats
@@ -129,6 +139,7 @@ class TrackedFrame:
     overlap: float
     inliers: int
     correspondences: int
+    support: float
 
 
 class SurfelTracker:
@@ -140,6 +151,9 @@ class SurfelTracker:
         The first frame, from which the voxel size follows.
     threads : int, default 1
         The result does not depend on it.
+    prior_map : (M, 3) ndarray, optional
+        Points that the map begins with; the voxel size then follows from both. Without `insert` they are never
+        forgotten.
 
     Attributes
     ----------
@@ -158,12 +172,17 @@ class SurfelTracker:
     True
     """
 
-    def __init__(self, points: Floats, threads: int = 1) -> None:
-        count = max(len(points) // TRACKING.points_per_voxel, TRACKING.least_voxels)
-        self.voxel = sizes_for_counts(points, min(count, TRACKING.voxels))[0]
+    def __init__(self, points: Floats, threads: int = 1, prior_map: Floats | None = None) -> None:
+        self.voxel = frame_voxel(points)
+        if prior_map is not None:
+            self.voxel = max(self.voxel, *sizes_for_counts(prior_map, len(prior_map) // TRACKING.map_points))
         self._threads = threads
         self._map = _core.SurfelMap(self.voxel, TRACKING.levels, TRACKING.thickness * self.voxel)
         self._forgotten_at: Floats | None = None
+        self._least_support = 0.0 if prior_map is None else TRACKING.least_support
+        if prior_map is not None:
+            whole = self.voxels_of(prior_map)
+            self._map.insert(whole.counts, whole.means, whole.moments, np.eye(4), threads)
 
     def voxels_of(self, points: Floats) -> FrameVoxels:
         """Group the points of a frame, (N, 3), by voxel."""
@@ -173,7 +192,7 @@ class SurfelTracker:
     def track(self, frame: FrameVoxels, predicted: Floats) -> TrackedFrame:
         """Estimate the pose of a frame from a prediction, (4, 4)."""
         size = self.voxel
-        found, information, overlapping, matched, inliers, converged = self._map.track(
+        found, information, outlier_information, overlapping, matched, inliers, converged = self._map.track(
             frame.counts, frame.means, frame.moments, predicted,
             size * TRACKING.kernel, size * TRACKING.least_kernel, TRACKING.shrinkage, size * TRACKING.noise,
             TRACKING.max_steps, size * TRACKING.tolerance, self._threads,
@@ -181,10 +200,11 @@ class SurfelTracker:
         # Rotations of many frames are composed: rounding must not accumulate.
         found = pose(nearest_rotation(found[:3, :3]), found[:3, 3])
         overlap = overlapping / len(frame.counts)
-        problem = self._problem(frame, found, predicted, information, overlap, matched, inliers, converged)
+        support = least_support(information, outlier_information)
+        problem = self._problem(frame, found, predicted, information, support, overlap, matched, inliers, converged)
         share = f"overlap {overlap:.0%}, {inliers} of {matched} correspondences are inliers"
         reason = f"not tracked: {problem}; {share}" if problem else f"tracked: {share}"
-        return TrackedFrame(found, not problem, reason, overlap, inliers, matched)
+        return TrackedFrame(found, not problem, reason, overlap, inliers, matched, support)
 
     def insert(self, frame: FrameVoxels, T_map_frame: Floats) -> None:
         """Add a frame to the map, and forget what is far from it."""
@@ -201,8 +221,8 @@ class SurfelTracker:
             self._forgotten_at = here
 
     def _problem(
-        self, frame: FrameVoxels, found: Floats, predicted: Floats, information: Floats, overlap: float,
-        matched: int, inliers: int, converged: bool,
+        self, frame: FrameVoxels, found: Floats, predicted: Floats, information: Floats, support: float,
+        overlap: float, matched: int, inliers: int, converged: bool,
     ) -> str:  # fmt: skip
         """What speaks against the pose, in words; empty if nothing does."""
         if overlap < TRACKING.least_overlap:
@@ -211,6 +231,8 @@ class SurfelTracker:
             return "there are too few surfels"
         if inliers < TRACKING.least_inliers * matched:
             return "too few correspondences are inliers"
+        if support < self._least_support:
+            return "too few correspondences that determine a direction are inliers"
         distance = displacement(frame.means, inverse(predicted) @ found) / self.voxel
         if distance > TRACKING.reach:
             return "it is far from the prediction"
@@ -218,6 +240,12 @@ class SurfelTracker:
         if least_information(information) < least:
             return "the surfels do not determine the pose"
         return "" if converged else "the steps do not converge"
+
+
+def frame_voxel(points: Floats) -> float:
+    """Return the voxel size that suits a frame, (N, 3)."""
+    count = max(len(points) // TRACKING.points_per_voxel, TRACKING.least_voxels)
+    return sizes_for_counts(points, min(count, TRACKING.voxels))[0]
 
 
 def displacement(points: Floats, T: Floats) -> float:
@@ -239,8 +267,47 @@ def least_information(information: Floats) -> float:
     float
         Rotations count as translations at the root mean square lever arm, so that the mean over all directions is 1/3.
     """
+    scale = _scale(information)
+    if scale is None:
+        return 0.0
+    return float(np.linalg.eigvalsh(information * np.outer(scale, scale))[0])
+
+
+def least_support(information: Floats, outlier_information: Floats) -> float:
+    """Return the share of the information that is from inliers, in the direction of the pose where it is smallest.
+
+    A frame that is displaced along a street still fits its walls and its ground: most correspondences are inliers, but
+    not those of the few surfels that determine the position along it.
+
+    Parameters
+    ----------
+    information, outlier_information : (6, 6) ndarray
+        Normal equations of the inliers, and of the other correspondences.
+
+    Returns
+    -------
+    float
+        Smallest quotient of v I v and v (I + O) v over all directions v; 0 where they do not determine the pose.
+
+    Examples
+    --------
+    >>> least_support(np.eye(6), np.diag([0.0, 0, 0, 0, 0, 3]))
+    0.25
+    """
+    whole = information + outlier_information
+    scale = _scale(whole)
+    if scale is None:
+        return 0.0
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(whole * np.outer(scale, scale)))
+    except np.linalg.LinAlgError:
+        return 0.0
+    return float(np.linalg.eigvalsh(root @ (information * np.outer(scale, scale)) @ root.T)[0])
+
+
+def _scale(information: Floats) -> Floats | None:
+    """Factors that make rotations and translations comparable; None without information."""
     rotation, translation = np.trace(information[:3, :3]), np.trace(information[3:, 3:])
     if not (rotation > 0 and translation > 0):
-        return 0.0
-    scale = np.repeat(1 / np.sqrt([rotation, translation]), 3)
-    return float(np.linalg.eigvalsh(information * np.outer(scale, scale))[0])
+        return None
+    return np.repeat(1 / np.sqrt([rotation, translation]), 3)

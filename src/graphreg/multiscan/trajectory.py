@@ -19,14 +19,14 @@ class FrameResult:
     Attributes
     ----------
     pose : (4, 4) ndarray
-        x_first = P x_frame. Without success, the constant-velocity prediction.
+        x_first = P x_frame, or x_map = P x_frame in a prior map. Without success, the constant-velocity prediction.
     success, confidence, reason : bool, float, str
         The verdict, as in `Result`.
     overlap : float
         Share of the frame that overlaps the target.
     target : str
-        What the frame was registered to: "map" (the local map) or "previous frame"; "" for the first frame, and for a
-        frame that could not be used.
+        What the frame was registered to: "map" (the local map, or the prior one) or "previous frame"; "" for the first
+        frame of odometry, and for a frame that could not be used.
     global_search : bool
         Whether it was registered from any pose, without a prediction.
     keyframe : bool
@@ -81,7 +81,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """Result of `sequence`.
+    """Result of `sequence` and `localise`.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Trajectory:
 
     @property
     def poses(self) -> Floats:
-        """(N, 4, 4): x_first = P x_frame."""
+        """(N, 4, 4): x_first = P x_frame, or x_map = P x_frame in a prior map."""
         return np.array([step.pose for step in self.steps]).reshape(-1, 4, 4)
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
-from graphreg.metrics import segment_errors, sequence_errors
+from graphreg.metrics import angular_error, segment_errors, sequence_errors, translation_error
 from graphreg.multiscan.trajectory import FrameResult, Trajectory, relative_transforms
 from graphreg.poses import as_poses, inverse
 from graphreg.reports.display_clouds import MIN_POINTS, DisplayCloud, default_view, describe_cloud
@@ -51,6 +51,7 @@ def trajectory_report(
     path: str | os.PathLike[str],
     *,
     truth: Any = None,
+    in_map: bool = False,
     name: str = "sequence",
     threads: int | None = None,
 ) -> None:
@@ -59,11 +60,13 @@ def trajectory_report(
     Parameters
     ----------
     trajectory : Trajectory
-        What `sequence` returned. With keep_map=True the page displays the map.
+        What `sequence` or `localise` returned. With keep_map=True the page displays the map.
     path : path_like
         The file to write. It is replaced as a whole or not at all.
     truth : (N, 4, 4) array_like, optional
         Ground-truth pose of each frame.
+    in_map : bool, default False
+        Whether poses and ground truth are in the coordinates of a prior map, and not relative to the first frame.
     name : str, default "sequence"
         Title of the page.
     threads : int, optional
@@ -90,12 +93,12 @@ def trajectory_report(
         poses = as_poses(truth, "truth")
         if len(poses) != len(trajectory.steps):
             raise InputError(f"truth: expected {len(trajectory.steps)} poses, one for each frame, got {len(poses)}")
-        relative_truth = np.array([inverse(poses[0]) @ pose for pose in poses])
-    write_page(path, trajectory_html(trajectory, relative_truth, name, thread_count(threads)))
+        relative_truth = poses if in_map else np.array([inverse(poses[0]) @ pose for pose in poses])
+    write_page(path, trajectory_html(trajectory, relative_truth, in_map, name, thread_count(threads)))
 
 
-def trajectory_html(trajectory: Trajectory, truth: Floats | None, name: str, threads: int) -> str:
-    """Return the HTML of the report; `truth` is relative to the first frame."""
+def trajectory_html(trajectory: Trajectory, truth: Floats | None, in_map: bool, name: str, threads: int) -> str:
+    """Return the HTML of the report; `truth` is relative to the first frame, or in the coordinates of the map."""
     failed = [step for step in trajectory.steps if not step.success]
     map_cloud = None
     if trajectory.map is not None and len(trajectory.map) >= MIN_POINTS:
@@ -106,13 +109,13 @@ def trajectory_html(trajectory: Trajectory, truth: Floats | None, name: str, thr
     body = Template(asset("trajectory.html")).substitute(
         help=asset("viewer_help.html"),
         verdict=verdict_banner(not failed, headline, _reason(trajectory, failed)),
-        figures=figure_cards([*_figures(trajectory), *_error_figures(trajectory, truth)]),
+        figures=figure_cards([*_figures(trajectory), *_error_figures(trajectory, truth, in_map)]),
         no_map="hidden" if map_cloud is None else "",
         no_truth="hidden" if truth is None else "",
         no_loops="" if trajectory.loops else "hidden",
         loops=_loop_table(trajectory),
         picture="" if map_cloud is None else _picture(map_cloud, trajectory),
-        charts="\n".join(_charts(trajectory, truth)),
+        charts="\n".join(_charts(trajectory, truth, in_map)),
         frames=_frame_table(trajectory.steps),
         data=json_script(json.dumps(payload, allow_nan=False)),
     )
@@ -157,8 +160,15 @@ def _loop_figure(trajectory: Trajectory) -> Iterator[tuple[str, str, str]]:
         yield "Loops", f"{len(trajectory.loops):,}", "pairs of frames of the same place, which correct all poses"
 
 
-def _error_figures(trajectory: Trajectory, truth: Floats | None) -> Iterator[tuple[str, str, str]]:
-    """RPE, ATE and the KITTI segment errors, where the ground truth is known."""
+def _error_figures(trajectory: Trajectory, truth: Floats | None, in_map: bool) -> Iterator[tuple[str, str, str]]:
+    """RPE, ATE and the KITTI segment errors, where the ground truth is known; in a prior map the error there."""
+    if in_map and truth is not None:
+        found = [(step.pose, true) for step, true in zip(trajectory.steps, truth, strict=True) if step.success]
+        if found:
+            angle, distance = (max(error(*each) for each in found) for error in (angular_error, translation_error))
+            note = f"largest of the {len(found):,} frames that are registered, in the coordinates of the map"
+            yield "Error", f"{angle:.4f}°, {distance:.3g}", note
+        return
     if truth is None or len(trajectory.steps) < 2:
         return
     errors = asdict(sequence_errors(relative_transforms(trajectory.poses), list(truth)))
@@ -175,7 +185,7 @@ def _error_figures(trajectory: Trajectory, truth: Floats | None) -> Iterator[tup
         yield "KITTI segment error", f"{segments.translation_percent:.3f} %", note
 
 
-def _charts(trajectory: Trajectory, truth: Floats | None) -> Iterator[str]:
+def _charts(trajectory: Trajectory, truth: Floats | None, in_map: bool) -> Iterator[str]:
     from graphreg.reports.charts import line_chart
 
     steps = trajectory.steps
@@ -187,7 +197,8 @@ def _charts(trajectory: Trajectory, truth: Floats | None) -> Iterator[str]:
             ends = tracks["estimate"][_loop_ends(trajectory)]
             lines["ends of loops"] = ends[:, 0], ends[:, 1]
         svg = line_chart(lines, "Trajectory from above", "x", "y", marked=False, equal=True, dots=("ends of loops",))
-        yield chart_figure(svg, "In the frame of the first scan; both axes have the same scale.")
+        frame = "In the coordinates of the map" if in_map else "In the frame of the first scan"
+        yield chart_figure(svg, f"{frame}; both axes have the same scale.")
     if truth is not None and len(steps) > 1:
         error = np.linalg.norm(tracks["estimate"] - tracks["ground truth"], axis=1)
         svg = line_chart({"error": (number, error)}, "Position error", "frame", "unit of the data", marked=False)

@@ -1,0 +1,81 @@
+"""The frames of a sequence: what odometry and localisation take, one by one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from operator import length_hint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphreg.argument_checks import check_choice, check_integer
+from graphreg.clouds import Cloud, as_cloud
+from graphreg.engine.settings import EngineSettings
+from graphreg.errors import InputError
+from graphreg.files import read_cloud
+from graphreg.files.folders import frame_files
+from graphreg.multiscan.deskewing import FIELDS, GUESS
+
+
+def chosen_frames(
+    frames: Any, every: int, limit: int | None, times: str | None
+) -> tuple[Iterable[tuple[int, Any]], int]:
+    """Return the frames to use, each with its number, and how many there are; 0 where that is not known.
+
+    Parameters
+    ----------
+    frames : path or iterable
+        A folder, or an iterable of clouds or file names.
+    every : int
+        Use only every n-th frame.
+    limit : int or None
+        Use at most this many of them.
+    times : {"fields", "guess"} or None
+        Of the points; only checked.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Examples
+    --------
+    >>> chosen, count = chosen_frames(["a.ply", "b.ply", "c.ply", "d.ply"], 2, None, None)
+    >>> list(chosen), count
+    ([(0, 'a.ply'), (2, 'c.ply')], 2)
+    """
+    check_integer("every", every, 1)
+    if times is not None:
+        check_choice("times", times, (FIELDS, GUESS))
+    end = None if limit is None else (check_integer("limit", limit, 1) - 1) * every + 1
+    every_frame = _iterator(frames)
+    # Known of a list, and of the files in a folder.
+    known = len(range(length_hint(every_frame))[:end:every])
+    return islice(enumerate(every_frame), 0, end, every), known
+
+
+def frame_cloud(frame: Any) -> Cloud:
+    """Return the points of a frame; an `InputError` or `OSError` where it is empty or unreadable."""
+    least = EngineSettings.k + 1
+    if isinstance(frame, (str, os.PathLike)):
+        return as_cloud(read_cloud(frame), str(frame), least)
+    return as_cloud(frame, "frame", least)
+
+
+def frame_name(frame: Any, number: int) -> str:
+    """Return the name of a frame: of its file, or its number."""
+    return Path(frame).name if isinstance(frame, (str, os.PathLike)) else str(number)
+
+
+def _iterator(frames: Any) -> Iterator[Any]:
+    if isinstance(frames, (str, os.PathLike)):
+        return iter(frame_files(frames))
+    if isinstance(frames, np.ndarray) and frames.ndim < 3:
+        raise InputError(f"frames: expected a folder or several clouds, got one array of shape {frames.shape}")
+    try:
+        return iter(frames)
+    except TypeError as problem:
+        raise InputError(f"frames: expected a folder or several clouds, got {type(frames).__name__}") from problem
