@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import graphreg
 from graphreg.errors import InputError
+from graphreg.files.pose_files import write_poses
 from graphreg.metrics import angular_error, rmsd, segment_errors, sequence_errors, translation_error
 from graphreg.poses import inverse, pose, rotation_from_vector
 from tests.support.strategies import random_cloud, random_transform, seeds, transforms
@@ -88,3 +90,38 @@ def test_a_sensor_that_does_not_move_has_no_segment_errors() -> None:
     assert segment_errors(straight(5, 0.0), straight(5, 0.0)) is None
     with pytest.raises(InputError, match="truth: expected poses of shape"):
         segment_errors(straight(5, 1.0), straight(4, 1.0))
+
+
+def test_errors_and_files_are_those_of_evo(tmp_path: Path) -> None:
+    file_interface = pytest.importorskip("evo.tools.file_interface")
+    from evo.core import metrics as evo
+    from evo.core.trajectory import PosePath3D
+
+    rng = np.random.default_rng(3)
+    truth = [np.eye(4)]
+    for _ in range(30):
+        truth.append(
+            truth[-1] @ pose(rotation_from_vector(0.1 * rng.normal(size=3)), [1, 0, 0] + 0.1 * rng.normal(size=3))
+        )
+    found = [each @ pose(rotation_from_vector(0.01 * rng.normal(size=3)), 0.02 * rng.normal(size=3)) for each in truth]
+    found = [np.linalg.inv(found[0]) @ each for each in found]
+    stamps = np.linspace(100.0, 103.0, len(found))
+    write_poses(tmp_path / "poses.tum", found, times=stamps)
+    write_poses(tmp_path / "poses.kitti", found)
+    read = file_interface.read_tum_trajectory_file(tmp_path / "poses.tum")
+    assert np.allclose(read.poses_se3, found, atol=1e-6)
+    assert np.allclose(read.timestamps, stamps)
+    assert np.allclose(file_interface.read_kitti_poses_file(tmp_path / "poses.kitti").poses_se3, found, atol=1e-9)
+    steps = [np.linalg.inv(a) @ b for a, b in pairwise(found)]
+    ours = sequence_errors(steps, truth)
+    paths = PosePath3D(poses_se3=truth), PosePath3D(poses_se3=found)
+    relations = {"rotation": evo.PoseRelation.rotation_angle_deg, "translation": evo.PoseRelation.translation_part}
+    for name, relation in relations.items():
+        relative = evo.RPE(relation, delta=1, delta_unit=evo.Unit.frames)
+        absolute = evo.APE(relation)
+        for metric in (relative, absolute):
+            metric.process_data(paths)
+        assert getattr(ours, f"rpe_{name}") == pytest.approx(relative.get_statistic(evo.StatisticsType.mean), rel=1e-4)
+        # The mean of evo counts the first frame.
+        mean = absolute.get_statistic(evo.StatisticsType.mean) * len(found) / (len(found) - 1)
+        assert getattr(ours, f"ate_{name}") == pytest.approx(mean, rel=1e-4)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.bags import STAMP, write_bag
 from tests.support.commands import run_command
 from tests.support.walks import NOISE, in_first_frame, walk_frames, walk_poses
 
@@ -130,3 +131,20 @@ def test_bad_input_is_exit_status_2(folder: Path, arguments: tuple[str, ...], me
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_frames_of_a_bag_are_those_of_a_folder(folder: Path) -> None:
+    pytest.importorskip("rosbags")
+    frames = [(graphreg.read(folder / "frames" / f"f{number}.ply"), None) for number in (8, 9, 10)]
+    bag = write_bag(folder, "street.bag", {"/a": frames, "/b": frames[:2]}, number="f8")
+    assert "of which one must be chosen: /a (3), /b (2)" in sequence_command(bag, cwd=folder).stderr
+    done = sequence_command(bag, "--topic", "/a", "--json", "-o", "poses.tum", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    output = json.loads(done.stdout)
+    assert np.array_equal(
+        [step["pose"] for step in output["steps"]], graphreg.sequence(folder / "frames", limit=3).poses
+    )
+    stamps = np.loadtxt(folder / "poses.tum")[:, 0]
+    assert np.allclose(stamps, STAMP / 1e9 + 0.1 * np.arange(3), atol=1e-6)
+    assert "is no bag" in sequence_command("frames", "--topic", "/a", cwd=folder).stderr

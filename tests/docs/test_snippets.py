@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.bags import write_bag
 from tests.support.commands import CommandLine
 from tests.support.snippets import LASTING, PAGES, PYTHON, UNWANTED, Block, blocks, environment, lines_of_shell
 from tests.support.strategies import small_pair
@@ -62,6 +63,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number, points in enumerate((target, source)):
             times = np.linspace(0, 0.1, len(points))
             graphreg.write(path / name / f"{number}.ply", as_cloud(points, attributes={"t": times}))
+    frames = [(points, {"t": np.arange(len(points), dtype=np.uint32)}) for points in (target, source)]
+    write_bag(path, "street.bag", {"/points": frames, "/other": frames})
     graphreg.write_poses(path / "ground_truth.kitti", [np.eye(4), T_target_source()])
     graphreg.write_poses(path / "T.txt", T_target_source())
     (path / "graph.g2o").write_text(GRAPH)

@@ -38,6 +38,7 @@ OURS = {
     "sequences": "LiDAR odometry on whole sequences: RPE, ATE, KITTI segment errors and frames a second, beside other "
     "libraries",
     "loops": "loop closure: drift before and after, wrong loops where all blocks are alike, memory over 5,000 frames",
+    "localise": "frames in a prior map: from anywhere in a city, of another city, and a second sequence on a street",
     "multiway": "many scans to one set of poses, before and after the pose graph, with a foreign scan among them",
     "confidence": "calibration of confidence and covariance, on pairs that match and on clouds that do not; the fitted "
     "constants",

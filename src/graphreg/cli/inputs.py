@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphreg.clouds import Cloud, Floats
+    from graphreg.files.bags import BagFrame
     from graphreg.meshes.triangle_mesh import Mesh
 
 TEXT_SUFFIXES = (".xyz", ".txt", ".asc", ".csv", ".pts")
@@ -20,6 +21,29 @@ CONFUSED_UNITS += [(b, a) for a, b in CONFUSED_UNITS]
 UNIT_TOLERANCE = 1.2
 # The value of --init for the poses that the files of scans hold.
 VIEWPOINT = Path("viewpoint")
+
+
+def input_frames(
+    path: Path, topic: str | None, every: int, limit: int | None
+) -> tuple[list[Path] | Iterator[BagFrame], int]:
+    """The frames in a folder or a bag up to the last one that is used, and their number."""
+    from itertools import islice
+
+    from graphreg.errors import InputError
+    from graphreg.files.bags import bag_frames, bag_topics, is_bag, split_topic
+    from graphreg.files.folders import frame_files
+
+    end = None if limit is None else (limit - 1) * every + 1
+    bag, chosen = split_topic(path)
+    if is_bag(bag):
+        frames = bag_frames(bag, topic or chosen)
+        topics = bag_topics(bag)
+        count = topics[topic or chosen or next(iter(topics))]
+        return islice(frames, end), count if end is None else min(count, end)
+    if topic is not None:
+        raise InputError(f"--topic: {path} is no bag, which has topics")
+    files = frame_files(path)[:end]
+    return files, len(files)
 
 
 def viewpoints(scans: Sequence[Path], all_of_them: bool = False) -> Floats:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.options import Quiet, Seed, Threads, Verbose
+from graphreg.cli.options import Quiet, Seed, Threads, Topic, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats
@@ -21,7 +21,9 @@ def localise(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FRAMES", help="Folder of the frames, in the order of their names; or a KITTI sequence."
+            metavar="FRAMES",
+            help="Folder of the frames, in the order of their names; a KITTI sequence; or a ROS bag: .bag, .mcap, .db3 "
+            "or its folder.",
         ),
     ],
     prior_map: Annotated[
@@ -29,6 +31,7 @@ def localise(
     ],
     every: Annotated[int, typer.Option(min=1, help="Use only every n-th frame.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Use at most this number of frames.")] = None,
+    topic: Topic = None,
     times: Annotated[
         str | None,
         typer.Option(metavar="fields|guess", help="Deskew frames of a moving scanner, as in `graphreg sequence`."),
@@ -72,17 +75,17 @@ def localise(
     from dataclasses import replace
 
     from graphreg.cli.console import detail
-    from graphreg.cli.outputs import check_outputs
+    from graphreg.cli.inputs import input_frames
+    from graphreg.cli.outputs import check_outputs, stamps_of
     from graphreg.cli.progress import byte_progress, item_progress, spinner
     from graphreg.files import read_cloud
-    from graphreg.files.folders import frame_files
     from graphreg.files.pose_files import pose_format, write_poses
     from graphreg.multiscan.localisation import localise as estimate
     from graphreg.reports.trajectory_page import trajectory_report
 
     check_outputs(pose=out, page=report)
-    files = frame_files(folder)[: None if limit is None else (limit - 1) * every + 1]
-    ground_truth = None if truth is None else _truth(truth, len(files))
+    frames, count = input_frames(folder, topic, every, limit)
+    ground_truth = None if truth is None else _truth(truth, count)
     with byte_progress(f"reading {prior_map.name}") as show:
         whole = read_cloud(prior_map, progress=show)
 
@@ -90,7 +93,7 @@ def localise(
         detail(f"{step.name}: {step.seconds:.3f} s, {step.reason}")
 
     found = estimate(
-        item_progress(files, "localising", len(files)),
+        item_progress(frames, "localising", count),
         whole,
         every=every,
         times=times,
@@ -98,10 +101,9 @@ def localise(
         seed=seed,
         callback=callback,
     )
-    numbers = [step.number for step in found.steps]
-    truth_of_steps = None if ground_truth is None else ground_truth[numbers]
+    truth_of_steps = None if ground_truth is None else ground_truth[[step.number for step in found.steps]]
     if out is not None:
-        write_poses(out, found.poses, times=numbers if pose_format(out) == "tum" else None)
+        write_poses(out, found.poses, times=stamps_of(found) if pose_format(out) == "tum" else None)
     if report is not None:
         with spinner(f"writing {report.name}"):
             shown = replace(found, map=whole.points)
@@ -146,10 +148,10 @@ def _errors(found: Trajectory, truth: Floats) -> dict[str, float] | None:
 def _as_dict(found: Trajectory, errors: dict[str, float] | None) -> dict[str, Any]:
     from dataclasses import asdict
 
-    steps = [
-        asdict(step) | {"pose": step.pose.tolist(), "voxel": step.voxel if step.voxel > 0 else None}  # JSON has no NaN
-        for step in found.steps
-    ]
+    steps = []
+    for step in found.steps:
+        unknown = {name: None for name in ("voxel", "stamp") if not getattr(step, name) > 0}  # JSON has no NaN
+        steps.append(asdict(step) | unknown | {"pose": step.pose.tolist()})
     return {"success": found.success, "frames": len(steps), "steps": steps, "errors": errors}
 
 

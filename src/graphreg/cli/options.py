@@ -35,3 +35,7 @@ Unit = Annotated[
         help="Unit of the coordinates and unit to convert them to: m, cm, mm, um, km, in, ft or us-ft.",
     ),
 ]
+Topic = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Topic of the point clouds in a ROS bag that has several, such as /points."),
+]

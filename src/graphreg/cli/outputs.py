@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from graphreg.clouds import Cloud, Floats
     from graphreg.meshes.triangle_mesh import Mesh
+    from graphreg.multiscan.trajectory import Trajectory
     from graphreg.reports.pictures import Image
 
 # Chosen: a transform that tilts the vertical by more than this, in degrees, is no correction within a coordinate
@@ -50,6 +51,14 @@ def check_outputs(
             if resolved in taken:
                 raise FileError(path, "is the path of two outputs")
             taken.add(resolved)
+
+
+def stamps_of(found: Trajectory) -> Floats:
+    """When each frame was recorded; its number where that is not known of all."""
+    import numpy as np
+
+    stamps = np.array([step.stamp for step in found.steps])
+    return stamps if np.isfinite(stamps).all() else np.array([float(step.number) for step in found.steps])
 
 
 def write_picture(path: Path, image: Image) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphreg.cli.options import Quiet, Seed, Threads, Verbose
+from graphreg.cli.options import Quiet, Seed, Threads, Topic, Verbose
 
 if TYPE_CHECKING:
     from graphreg.clouds import Floats
@@ -21,11 +21,14 @@ def sequence(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", help="Folder of the frames, in the order of their names; or a KITTI sequence."
+            metavar="FRAMES",
+            help="Folder of the frames, in the order of their names; a KITTI sequence; or a ROS bag: .bag, .mcap, .db3 "
+            "or its folder.",
         ),
     ],
     every: Annotated[int, typer.Option(min=1, help="Use only every n-th frame.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Use at most this number of frames.")] = None,
+    topic: Topic = None,
     pairs: Annotated[
         bool,
         typer.Option(
@@ -88,25 +91,26 @@ def sequence(
       graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
       graphreg sequence frames/ --map map.ply --report trajectory.html
       graphreg sequence ouster/ --times fields -o poses.tum
+      graphreg sequence street.bag --topic /points --times fields
       graphreg sequence frames/ --loops --map map.ply -o poses.tum
       graphreg sequence frames/ --truth ground_truth.kitti --limit 100
     """
     import json
 
     from graphreg.cli.console import detail, note
+    from graphreg.cli.inputs import input_frames
     from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import item_progress, spinner
     from graphreg.clouds import as_cloud
-    from graphreg.files.folders import frame_files
     from graphreg.multiscan.odometry import sequence as estimate
     from graphreg.multiscan.trajectory import Trajectory
     from graphreg.reports.trajectory_page import trajectory_report
 
     check_outputs(pose=out, cloud=map_file, page=report)
-    files = frame_files(folder)
+    frames, count = input_frames(folder, topic, every, limit)
+    files = frames if isinstance(frames, list) else []
     _note_other_formats(files)
-    files = files[: None if limit is None else (limit - 1) * every + 1]
-    ground_truth = _ground_truth(folder, files, truth)
+    ground_truth = _ground_truth(folder, files, truth, count)
     stamps = _stamps(folder, files)
     done: list[FrameResult] = []
 
@@ -116,7 +120,7 @@ def sequence(
 
     try:
         found = estimate(
-            item_progress(files, "registering", len(files)),
+            item_progress(frames, "registering", count),
             every=every,
             mode="pairs" if pairs else "map",
             keep_map=map_file is not None or report is not None,
@@ -157,6 +161,8 @@ def _note_other_formats(files: list[Path]) -> None:
     from graphreg.cli.console import note
     from graphreg.files import formats
 
+    if not files:
+        return
     suffix = files[0].suffix.lower()
     others = [path for path in files[0].parent.iterdir() if path.suffix.lower() in formats().keys() - {suffix, ".txt"}]
     if others:
@@ -165,15 +171,15 @@ def _note_other_formats(files: list[Path]) -> None:
 
 
 def _write_poses(path: Path, found: Trajectory, frame_stamps: Floats | None) -> None:
+    from graphreg.cli.outputs import stamps_of
     from graphreg.files.pose_files import pose_format, write_poses
 
-    numbers = [step.number for step in found.steps]
-    stamps = numbers if frame_stamps is None else frame_stamps[numbers]
+    stamps = stamps_of(found) if frame_stamps is None else frame_stamps[[step.number for step in found.steps]]
     write_poses(path, found.poses, times=stamps if pose_format(path) == "tum" else None)
 
 
-def _ground_truth(folder: Path, files: list[Path], truth: Path | None) -> Floats | None:
-    """Ground-truth pose of each file, (N, 4, 4), from `truth` or from the KITTI sequence itself; None without one."""
+def _ground_truth(folder: Path, files: list[Path], truth: Path | None, count: int) -> Floats | None:
+    """Ground-truth pose of each frame, (N, 4, 4), from `truth` or from the KITTI sequence itself; None without one."""
     import numpy as np
 
     from graphreg.cli.console import detail
@@ -183,9 +189,11 @@ def _ground_truth(folder: Path, files: list[Path], truth: Path | None) -> Floats
 
     if truth is not None:
         poses = read_poses(truth)
-        if len(poses) < len(files):
-            raise FileError(truth, f"has {len(poses)} poses, too few for {len(files)} frames")
+        if len(poses) < count:
+            raise FileError(truth, f"has {len(poses)} poses, too few for {count} frames")
         return poses
+    if not files:
+        return None
     try:
         known = {scan.path: scan.pose for scan in kitti.scans(folder)}
     except FileError as problem:  # another layout, or a test sequence, whose poses are not published
@@ -201,7 +209,7 @@ def _stamps(folder: Path, files: list[Path]) -> Floats | None:
     from graphreg.errors import FileError
 
     path = folder / "times.txt"
-    if not path.is_file():
+    if not files or not path.is_file():
         return None
     try:
         times = np.loadtxt(path, ndmin=1)
@@ -234,8 +242,9 @@ def _as_dict(found: Trajectory, errors: dict[str, Any] | None) -> dict[str, Any]
     steps = []
     for step in found.steps:
         values = asdict(step) | {"pose": step.pose.tolist()}
-        if not step.voxel > 0:
-            values["voxel"] = None  # JSON has no NaN
+        for name in ("voxel", "stamp"):
+            if not values[name] > 0:
+                values[name] = None  # JSON has no NaN
         steps.append(values)
     loops = None
     if found.loops is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import length_hint
 from pathlib import Path
@@ -16,6 +16,7 @@ from graphreg.clouds import Cloud, as_cloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.files import read_cloud
+from graphreg.files.bags import BagFrame, bag_frames, is_bag, split_topic
 from graphreg.files.folders import frame_files
 from graphreg.multiscan.deskewing import FIELDS, GUESS
 
@@ -28,7 +29,7 @@ def chosen_frames(
     Parameters
     ----------
     frames : path or iterable
-        A folder, or an iterable of clouds or file names.
+        A folder, a bag, or an iterable of clouds or file names.
     every : int
         Use only every n-th frame.
     limit : int or None
@@ -60,19 +61,34 @@ def chosen_frames(
 def frame_cloud(frame: Any) -> Cloud:
     """Return the points of a frame; an `InputError` or `OSError` where it is empty or unreadable."""
     least = EngineSettings.k + 1
+    if isinstance(frame, BagFrame):
+        return as_cloud(frame.read(), f"{frame.path} at {frame.name}", least)
     if isinstance(frame, (str, os.PathLike)):
         return as_cloud(read_cloud(frame), str(frame), least)
     return as_cloud(frame, "frame", least)
 
 
 def frame_name(frame: Any, number: int) -> str:
-    """Return the name of a frame: of its file, or its number."""
+    """Return the name of a frame: of its file, its time in a bag, or its number."""
+    if isinstance(frame, BagFrame):
+        return frame.name
     return Path(frame).name if isinstance(frame, (str, os.PathLike)) else str(number)
+
+
+def frame_stamp(frame: Any) -> float:
+    """Return when a frame was recorded, in seconds; NaN where that is not known."""
+    return frame.stamp if isinstance(frame, BagFrame) else float("nan")
+
+
+def frames_at(path: str | os.PathLike[str]) -> Sequence[Path] | Iterator[BagFrame]:
+    """Return the frames in a folder or in a bag; street.bag#/points is one topic of a bag."""
+    bag, topic = split_topic(path)
+    return bag_frames(bag, topic) if topic is not None or is_bag(bag) else frame_files(bag)
 
 
 def _iterator(frames: Any) -> Iterator[Any]:
     if isinstance(frames, (str, os.PathLike)):
-        return iter(frame_files(frames))
+        return iter(frames_at(frames))
     if isinstance(frames, np.ndarray) and frames.ndim < 3:
         raise InputError(f"frames: expected a folder or several clouds, got one array of shape {frames.shape}")
     try:

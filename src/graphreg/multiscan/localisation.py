@@ -28,7 +28,7 @@ from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.locating import locate_with_evidence
 from graphreg.multiscan.deskewing import check_times, frame_times
-from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name
+from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
 from graphreg.multiscan.maps import LazyCloud
 from graphreg.multiscan.tracking import TRACKING, SurfelTracker, TrackedFrame, frame_voxel
 from graphreg.multiscan.trajectory import FrameResult, Trajectory
@@ -286,7 +286,8 @@ def localise(
     localisation = Localisation(prior_map, threads=threads, seed=seed)
     steps: list[FrameResult] = []
     for number, frame in counted(chosen, progress, "localising frames", known):
-        step = replace(localisation.add(frame, times), number=number, name=frame_name(frame, number))
+        found = localisation.add(frame, times)
+        step = replace(found, number=number, name=frame_name(frame, number), stamp=frame_stamp(frame))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
         if callback is not None and callback(step):

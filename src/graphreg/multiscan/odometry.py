@@ -23,7 +23,7 @@ from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.multiscan.deskewing import DESKEWING, check_times, frame_times
-from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name
+from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
 from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
 from graphreg.multiscan.tracking import TRACKING, SurfelTracker
@@ -313,8 +313,8 @@ def sequence(
     Parameters
     ----------
     frames : path or iterable
-        A folder (see `graphreg.files.folders.frame_files`), or an iterable of clouds or file names. Frames are taken
-        one by one, and only a few are kept in memory.
+        A folder (see `graphreg.files.folders.frame_files`), a ROS bag, one topic of it as "street.bag#/points", or an
+        iterable of clouds or file names. Frames are taken one by one, and only a few are kept in memory.
     every : int, default 1
         Use only every n-th frame.
     limit : int, optional
@@ -377,7 +377,8 @@ def sequence(
     global_map = GlobalMap() if keep_map and not loops else None
     steps: list[FrameResult] = []
     for number, frame in counted(chosen, progress, "registering frames", known):
-        step = replace(odometry.add(frame, times), number=number, name=frame_name(frame, number))
+        found = odometry.add(frame, times)
+        step = replace(found, number=number, name=frame_name(frame, number), stamp=frame_stamp(frame))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
         if global_map is not None and step.success and (step.keyframe or mode == "pairs"):

@@ -41,6 +41,8 @@ class FrameResult:
         Number of points of the frame.
     seconds : float
         Run time without reading the file.
+    stamp : float
+        When the frame was recorded, in seconds; NaN where that is not known. Frames of a bag have it.
     """
 
     pose: Floats
@@ -56,6 +58,7 @@ class FrameResult:
     name: str = ""
     points: int = 0
     seconds: float = 0.0
+    stamp: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
