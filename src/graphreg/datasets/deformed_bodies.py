@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from graphreg.datasets.scan_setups import SETUPS
 from graphreg.poses import pose, rotation_from_vector, transform
 
 Deform = Callable[[Floats, float, int], Floats]
+# Points and normals in, which of them are visible out.
+Sees = Callable[[Floats, Floats], Mask]
+# Cosine of the angle between a visible surface's normal and the ray, at least.
+LEAST_FACING = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +40,15 @@ class DeformedPair:
         Other points of the deformed body in another pose, with noise and outliers.
     truth : (N, 3) ndarray
         Where the source's points are after the deformation, exactly, in the target's frame.
+    seen : (N,) ndarray of bool
+        Whether the source's points are visible from the target's viewpoint after the deformation.
     name : str
     """
 
     source: Floats
     target: Floats
     truth: Floats
+    seen: Mask
     name: str
 
 
@@ -116,12 +124,18 @@ def deformed_pair(
     check_integer("seed", seed)
     rng = np.random.default_rng([seed, 11])
     body, deform = _DEFORMATIONS[name]
-    source, _ = _view(body, variant, count, source_viewpoint, lambda x: x, rng)
-    _, seen = _view(body, variant, count, viewpoint, lambda x: deform(x, share, variant), rng)
+
+    def deformed(x: Floats) -> Floats:
+        return deform(x, share, variant)
+
+    source, normals, _, _ = _view(body, variant, count, source_viewpoint, lambda x: x, rng)
+    _, _, sampled, sees = _view(body, variant, count, viewpoint, deformed, rng)
+    truth = deformed(source)
+    seen = sees(truth, _moved_normals(source, normals, deformed))
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     T = pose(turn * np.linalg.det(turn), rng.uniform(-0.2, 0.2, 3)) if turned else np.eye(4)
-    target, _ = add_outliers(seen + rng.normal(size=seen.shape) * sigma, ratio, "uniform", seed)
-    return DeformedPair(source, transform(T, target), transform(T, deform(source, share, variant)), name)
+    target, _ = add_outliers(sampled + rng.normal(size=sampled.shape) * sigma, ratio, "uniform", seed)
+    return DeformedPair(source, transform(T, target), transform(T, truth), seen, name)
 
 
 def deformed_frames(name: str, frames: int, *, points: int = 5000, seed: int = 0) -> Iterator[Floats]:
@@ -158,17 +172,18 @@ def _view(
     viewpoint: float | None,
     deform: Callable[[Floats], Floats],
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Points of a body at rest, and where they are after a deformation; those that are visible then."""
+) -> tuple[Floats, Floats, Floats, Sees]:
+    """Points and normals of a body at rest, and where the points are after a deformation; those visible then."""
     surface = _surface(body, variant)
     points, normals = sample_implicit(surface, count if viewpoint is None else 4 * count, rng)
     moved = deform(points)
-    if viewpoint is not None:
-        seen = np.flatnonzero(_visible(moved, _moved_normals(points, normals, deform), viewpoint))
-        # A sample of what is visible; where that is less than wanted, all of it.
-        rows = rng.permutation(seen)[:count]
-        points, moved = points[rows], moved[rows]
-    return points, moved
+    if viewpoint is None:
+        return points, normals, moved, lambda points, _: np.ones(len(points), bool)
+    facing = _moved_normals(points, normals, deform)
+    sees = _sensor(moved, facing, viewpoint)
+    # A sample of what is visible; where that is less than wanted, all of it.
+    rows = rng.permutation(np.flatnonzero(sees(moved, facing)))[:count]
+    return points[rows], normals[rows], moved[rows], sees
 
 
 @lru_cache(maxsize=8)
@@ -224,22 +239,30 @@ def _moved_normals(points: Floats, normals: Floats, deform: Callable[[Floats], F
     return np.asarray(moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-300))
 
 
-def _visible(points: Floats, normals: Floats, viewpoint: float) -> Mask:
-    """Which points of a closed surface a distant sensor sees, by a depth buffer of cells that hold several points."""
+def _sensor(points: Floats, normals: Floats, viewpoint: float) -> Sees:
+    """A distant sensor that sees a closed surface, by a depth buffer of cells that hold several of its points."""
     angle = np.radians(viewpoint)
     towards = np.array([-np.cos(angle), -np.sin(angle), 0.35])
     towards /= np.linalg.norm(towards)
     right = np.cross([0, 0, 1.0], towards)
     right /= np.linalg.norm(right)
-    plane = points @ np.column_stack([right, np.cross(towards, right)])
-    depth = points @ towards
-    facing = normals @ towards > 0.15
+    axes = np.column_stack([right, np.cross(towards, right)])
+    plane = points @ axes
+    low = plane.min(axis=0)
     cell = 2.5 * np.sqrt(np.prod(np.ptp(plane, axis=0)) / len(points))
-    column, row = ((plane - plane.min(axis=0)) / cell).astype(int).T + 1
-    buffer = np.full((column.max() + 2, row.max() + 2), -np.inf)
-    np.maximum.at(buffer, (column[facing], row[facing]), depth[facing])
-    nearest = buffer[column, row]
-    return np.asarray(facing & (depth > nearest - 4 * cell))
+    size = ((plane.max(axis=0) - low) / cell).astype(int) + 1
+    buffer = np.full(size, -np.inf)
+
+    def cells(points: Floats) -> tuple[Any, ...]:
+        return tuple(np.clip(((points @ axes - low) / cell).astype(int), 0, size - 1).T)
+
+    facing = normals @ towards > LEAST_FACING
+    np.maximum.at(buffer, cells(points[facing]), points[facing] @ towards)
+
+    def sees(points: Floats, normals: Floats) -> Mask:
+        return np.asarray((normals @ towards > LEAST_FACING) & (points @ towards > buffer[cells(points)] - 4 * cell))
+
+    return sees
 
 
 def _close_hand(points: Floats, amount: float, variant: int) -> Floats:
