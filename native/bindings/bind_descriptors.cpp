@@ -31,6 +31,21 @@ nb::tuple match(const Descriptors& a, const Descriptors& b, int threads) {
     return nb::make_tuple(best_of_a.release(), best_of_b.release());
 }
 
+nb::tuple match_near(const Descriptors& a, const Descriptors& b, const LongIndices& offsets, const Indices& near) {
+    const std::size_t rows = a.shape(0), columns = b.shape(0), pairs = near.shape(0);
+    require(offsets.shape(0) == rows + 1, "offsets must have one row more than a");
+    require(offsets.data()[0] == 0 && offsets.data()[rows] == static_cast<std::int64_t>(pairs), "wrong offsets");
+    for (std::size_t i = 0; i < rows; ++i) require(offsets.data()[i] <= offsets.data()[i + 1], "wrong offsets");
+    for (std::size_t n = 0; n < pairs; ++n)
+        require(near.data()[n] >= 0 && static_cast<std::size_t>(near.data()[n]) < columns, "index out of range");
+    NewArray<std::int32_t> best_of_a({rows}), best_of_b({columns});
+    without_gil([&] {
+        match_near_descriptors(a.data(), rows, b.data(), columns, offsets.data(), near.data(), best_of_a.data(),
+                               best_of_b.data());
+    });
+    return nb::make_tuple(best_of_a.release(), best_of_b.release());
+}
+
 // Python's DescriptorRanks: keeps the arrays alive.
 struct OwnedRanks {
     Descriptors source, target;
@@ -81,6 +96,7 @@ Output<double> contacts(const OwnedRanks& self, const SurfelGrid& source, const 
 void bind_descriptors(nb::module_& module) {
     module.def("descriptors", compute, "points"_a, "normals"_a, "radius"_a, "threads"_a);
     module.def("match_descriptors", match, "a"_a, "b"_a, "threads"_a);
+    module.def("match_near_descriptors", match_near, "a"_a, "b"_a, "offsets"_a, "near"_a);
     nb::class_<OwnedRanks>(module, "DescriptorRanks")
         .def("__init__", init_ranks, "source"_a, "target"_a, "threads"_a)
         .def("information", information, "i"_a, "j"_a)

@@ -103,4 +103,21 @@ void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::ui
     }
 }
 
+void match_near_descriptors(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b,
+                            const std::int64_t* offsets, const std::int32_t* near, std::int32_t* best_of_a,
+                            std::int32_t* best_of_b) {
+    std::vector<Ranked> columns(count_b, worst);
+    for (std::size_t i = 0; i < count_a; ++i) {
+        Ranked best = worst;
+        for (std::int64_t n = offsets[i]; n < offsets[i + 1]; ++n) {
+            const auto j = static_cast<std::size_t>(near[n]);
+            const int distance = l1_distance(a + i * descriptor_size, b + j * descriptor_size);
+            best = std::min(best, rank(distance, j));
+            columns[j] = std::min(columns[j], rank(distance, i));
+        }
+        best_of_a[i] = best == worst ? -1 : index_of(best);
+    }
+    for (std::size_t j = 0; j < count_b; ++j) best_of_b[j] = columns[j] == worst ? -1 : index_of(columns[j]);
+}
+
 }  // namespace graphreg

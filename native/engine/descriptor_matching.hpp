@@ -11,4 +11,9 @@ namespace graphreg {
 void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b,
                        int threads, std::int32_t* best_of_a, std::int32_t* best_of_b);
 
+// The same among pairs alone: row i of a with near[offsets[i]] to near[offsets[i + 1]] of b; -1 for rows without one.
+void match_near_descriptors(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b,
+                            const std::int64_t* offsets, const std::int32_t* near, std::int32_t* best_of_a,
+                            std::int32_t* best_of_b);
+
 }  // namespace graphreg

@@ -155,6 +155,11 @@ def descriptors(points: _Floats, normals: _Floats, radius: float, threads: int) 
 def match_descriptors(a: NDArray[np.uint8], b: NDArray[np.uint8], threads: int) -> tuple[_Indices, _Indices]:
     """Nearest descriptor in the L1 norm: for each of a (N, 96) its index in b (M, 96), and the other way round."""
 
+def match_near_descriptors(
+    a: NDArray[np.uint8], b: NDArray[np.uint8], offsets: NDArray[np.int64], near: _Indices
+) -> tuple[_Indices, _Indices]:
+    """The same among pairs alone: row i of a with near[offsets[i]:offsets[i + 1]] of b; -1 for rows without a pair."""
+
 class DescriptorIndex:
     """Approximate nearest neighbours among many descriptors (N, 96), at least one: lists around centres (k-means).
 

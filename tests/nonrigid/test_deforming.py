@@ -21,7 +21,9 @@ def rms(a: np.ndarray, b: np.ndarray) -> float:
 def test_an_exactly_rigid_motion_is_found() -> None:
     """Far from the origin, at any pose: a law."""
     source, T = bumpy_body(1000), random_transform(7, 1e4)
-    found = graphreg.deform(source, transform(T, source), threads=1)
+    calls: list[tuple[int, int]] = []
+    found = graphreg.deform(source, transform(T, source), threads=1, progress=lambda *call: calls.append(call))
+    assert calls == [(done, 5) for done in range(1, 6)]
     assert found.success, found.reason
     assert rms(found.points, transform(T, source)) < 1e-4 * 2
     assert found.strain.max() < 1e-3
@@ -71,7 +73,9 @@ def test_another_body_is_no_success() -> None:
 @pytest.mark.slow
 def test_a_sequence_follows() -> None:
     frames = [bent(bumpy_body(900, seed), angle) for seed, angle in enumerate((1e-6, 0.4, 0.8))]
-    found = list(graphreg.deform_sequence(frames, threads=1))
+    calls: list[tuple[int, int]] = []
+    found = list(graphreg.deform_sequence(frames, threads=1, progress=lambda *call: calls.append(call)))
+    assert calls == [(1, 2), (2, 2)]
     assert [each.success for each in found] == [True, True]
     assert rms(found[1].points, bent(bumpy_body(900), 0.8)) < 0.05
 
@@ -98,7 +102,15 @@ def test_clouds_that_cannot_be_used(arguments: tuple[Any, Any], message: str) ->
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("method", "magic"), ("stiffness", 0), ("stiffness", "hard"), ("seed", -1), ("threads", 0), ("init", [1, 2])],
+    [
+        ("method", "magic"),
+        ("stiffness", 0),
+        ("stiffness", "hard"),
+        ("seed", -1),
+        ("threads", 0),
+        ("init", [1, 2]),
+        ("progress", 3),
+    ],
 )
 def test_arguments_that_cannot_be_used(name: str, value: Any) -> None:
     with pytest.raises(graphreg.InputError, match=name):

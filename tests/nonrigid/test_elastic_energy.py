@@ -8,7 +8,7 @@ from tests.nonrigid.test_deformation_graph import GRAPH
 from tests.support.strategies import random_transform, seeds
 
 from graphreg.nonrigid.deformation_graph import Motion, carried, moved_rigidly
-from graphreg.nonrigid.elastic_energy import Bound, StepSolver, elastic_energy, rotations_from_vectors
+from graphreg.nonrigid.elastic_energy import Bound, StepSolver, elastic_energy, moved_by, rotations_from_vectors
 from graphreg.poses import rotation_from_vector, transform
 
 
@@ -67,5 +67,5 @@ def test_a_step_towards_a_rigid_motion_arrives(seed: int) -> None:
     rest = moved_rigidly(GRAPH, np.eye(4))
     solver = StepSolver(GRAPH)
     blocks, gradient = solver.equations(rest, GRAPH.points, Bound(metrics, target / len(target)), 1.0)
-    moved = carried(GRAPH, solver.step(blocks, gradient, 1e-12, rest))
+    moved = carried(GRAPH, moved_by(rest, solver.step(blocks, gradient, 1e-12)))
     assert np.abs(moved - target).max() < 1e-4

@@ -398,3 +398,15 @@ def smooth_union(points: Floats, parts: Floats, blend: float) -> Floats:
     gap = np.sqrt(np.maximum(away2, 0)) - radius - share * growth
     least = gap.min(axis=1)
     return np.asarray(least - blend * np.log(np.exp((least[:, None] - gap) / blend).sum(axis=1)))
+
+
+def match_near_descriptors(
+    a: NDArray[np.uint8], b: NDArray[np.uint8], offsets: NDArray[np.int64], near: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nearest descriptor in the L1 norm among pairs, both ways; the first of equal ones, -1 without a pair."""
+    distance = np.full((len(a), len(b)), np.inf)
+    for row in range(len(a)):
+        for column in near[offsets[row] : offsets[row + 1]]:
+            distance[row, column] = np.abs(a[row].astype(int) - b[column].astype(int)).sum()
+    rows, columns = (np.where(np.isfinite(distance.min(axis)), distance.argmin(axis), -1) for axis in (1, 0))
+    return rows, columns

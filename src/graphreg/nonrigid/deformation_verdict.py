@@ -36,20 +36,14 @@ class DeformationVerdictParameters:
         deformation prints those that fit its runs).
     success : float
         Least confidence of a success (chosen).
-    least_explained : float
-        Share of the target that a success explains at least (chosen),
-    most_agree : float
-        unless this share of the correspondences agrees: then the target also saw other parts (chosen).
     """
 
     reach: float = 2.5
     across: float = 1.0
     agreement: float = 0.03
     least_cosine: float = 0.5
-    logit: tuple[float, ...] = (-9.0, 6.0, 2.0, 1.5, -10.0)
-    success: float = 0.8
-    least_explained: float = 0.85
-    most_agree: float = 0.5
+    logit: tuple[float, ...] = (-15.0, 14.0, 4.0, 0.7, 1.0, -10.0)
+    success: float = 0.9
 
 
 VERDICT = DeformationVerdictParameters()
@@ -86,6 +80,7 @@ class Evidence:
             "explained": self.explained,
             "overlap": self.overlap,
             "log agreeing": float(np.log1p(self.agreeing)),
+            "share agreeing": self.agreeing / max(self.tried, 1),
             "strain": min(self.strain, 1.0),
         }
 
@@ -164,9 +159,7 @@ def judge_deformation(evidence: Evidence) -> tuple[bool, float, str]:
     constant, *weights = VERDICT.logit
     logit = constant + float(np.dot(weights, list(evidence.features().values())))
     confidence = float(1 / (1 + np.exp(-np.clip(logit, -50, 50))))
-    agree = evidence.agreeing >= max(VERDICT.most_agree * evidence.tried, 1)
-    explains = evidence.explained >= VERDICT.least_explained
-    success = (explains or agree) and confidence >= VERDICT.success
+    success = confidence >= VERDICT.success
     figures = (
         f"overlap {100 * evidence.overlap:.0f} %, {100 * evidence.explained:.0f} % of the target explained, "
         f"{evidence.agreeing} of {evidence.tried} correspondences agree, strain {100 * evidence.strain:.0f} %"

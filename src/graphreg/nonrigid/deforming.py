@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from graphreg.clouds import Cloud, Floats, as_cloud, common_extent, extent
 from graphreg.engine.coincident_points import coincident_points
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.errors import InputError
+from graphreg.feedback.progress_bars import Progress, check_progress, counted, progress_bar
 from graphreg.nonrigid.deformation import Deformation
 from graphreg.nonrigid.deformation_graph import DeformationGraph, Motion
 from graphreg.nonrigid.deformation_verdict import Evidence, gather_evidence, judge_deformation
@@ -28,6 +29,8 @@ from graphreg.registration import prepare_sample, register, require_seed
 from graphreg.threads import thread_count
 
 METHODS = ("elastic", "cpd")
+# Stages of a call, for its progress.
+STAGES = 5
 # Points of source and target that are worked on, at most; neighbours that tell the strain; other poses of the rigid
 # registration that are tried where it is in doubt. All chosen.
 SOURCE_POINTS, TARGET_POINTS, STRAIN_NEIGHBOURS, OTHER_STARTS = 4000, 8000, 10, 3
@@ -42,6 +45,7 @@ def deform(
     stiffness: float = 1.0,
     seed: int = 0,
     threads: int | None = None,
+    progress: bool | Progress | None = None,
 ) -> Deformation:
     """Estimate how the source deforms to become the target, from any initial pose.
 
@@ -64,6 +68,8 @@ def deform(
         Seed of all random sampling: the same seed gives the same bits.
     threads : int, optional
         Number of threads, by default all; the result does not depend on it.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called as progress(done, total) after each stage of the call.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def deform(
     True
     """
     return deform_with_evidence(
-        source, target, method=method, init=init, stiffness=stiffness, seed=seed, threads=threads
+        source, target, method=method, init=init, stiffness=stiffness, seed=seed, threads=threads, progress=progress
     )[0]
 
 
@@ -105,8 +111,23 @@ def deform_with_evidence(
     stiffness: float = 1.0,
     seed: int = 0,
     threads: int | None = None,
+    progress: bool | Progress | None = None,
 ) -> tuple[Deformation, Evidence]:
     """Do what `deform` does, and also return what the verdict follows from."""
+    with progress_bar(progress, "deforming") as show:
+        return _deform(source, target, method, init, stiffness, seed, threads, show)
+
+
+def _deform(
+    source: Any,
+    target: Any,
+    method: str,
+    init: Any,
+    stiffness: float,
+    seed: int,
+    threads: int | None,
+    show: Progress | None,
+) -> tuple[Deformation, Evidence]:
     began = time.perf_counter()
     chosen = check_choice("method", method, METHODS)
     check_positive("stiffness", stiffness)
@@ -116,12 +137,12 @@ def deform_with_evidence(
     if isinstance(init, Deformation) and chosen != "elastic":
         raise InputError('init: a Deformation to begin with is for method="elastic", expected a 4x4 matrix')
     given = None if init is None or isinstance(init, Deformation) else as_pose(init)
-    clock = _Clock(began)
+    clock = _Clock(began, show)
     pair = _prepare(*clouds, seed, workers)
     clock.lap("preprocess")
     starts = _rigid_starts(pair, init, given, seed, workers)
     clock.lap("register")
-    correspondences = pair.scaled(supported_correspondences(*pair.preprocessed, workers))
+    correspondences = supported_correspondences(pair.source, pair.target, workers)
     clock.lap("match")
     warp, history = _run(pair, correspondences, starts, init, chosen, stiffness, workers)
     clock.lap("deform")
@@ -152,7 +173,12 @@ def deform_with_evidence(
 
 
 def deform_sequence(
-    frames: Iterable[Any], *, stiffness: float = 1.0, seed: int = 0, threads: int | None = None
+    frames: Iterable[Any],
+    *,
+    stiffness: float = 1.0,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress | None = None,
 ) -> Iterator[Deformation]:
     """Deform the first frame of a sequence to each later one, each time from the deformation before.
 
@@ -162,6 +188,9 @@ def deform_sequence(
         At least two; the first is the source of all deformations.
     stiffness, seed, threads
         As for `deform`.
+    progress : bool, callable or bar of tqdm, optional
+        True shows a bar. A function is called as progress(done, total) after each frame; the total is 0 where it is
+        not known.
 
     Returns
     -------
@@ -182,6 +211,7 @@ def deform_sequence(
     >>> [round(float(found.strain.mean()), 1) for found in graphreg.deform_sequence(frames)]
     [0.0, 0.0]
     """
+    check_progress(progress)
     each = check_iterable("frames", frames, "several clouds")
     first = next(each, None)
     if first is None:
@@ -191,7 +221,8 @@ def deform_sequence(
     def found() -> Iterator[Deformation]:
         last: Deformation | None = None
         number = 0
-        for number, frame in enumerate(each, 1):
+        total = len(frames) - 1 if isinstance(frames, Sized) else 0
+        for number, frame in enumerate(counted(each, progress, "deforming frames", total), 1):
             cloud = as_cloud(frame, f"frames[{number}]", WORKING.least)
             result = deform(source, cloud, init=last, stiffness=stiffness, seed=seed, threads=threads)
             if not result.success and last is not None:
@@ -209,14 +240,17 @@ def deform_sequence(
 class _Clock:
     """Seconds of the stages of a call."""
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, began: float, show: Progress | None) -> None:
         self._began = self._last = began
         self._seconds: dict[str, float] = {}
+        self._show = show
 
     def lap(self, stage: str) -> None:
         now = time.perf_counter()
         self._seconds[stage] = now - self._last
         self._last = now
+        if self._show is not None:
+            self._show(len(self._seconds), STAGES)
 
     def total(self) -> dict[str, float]:
         return {**self._seconds, "total": time.perf_counter() - self._began}
@@ -240,10 +274,6 @@ class _Pair:
 
     def to_callers_frame(self, T: Floats) -> Floats:
         return pose(T[:3, :3], T[:3, 3] * self.frame.unit + self.frame.target - T[:3, :3] @ self.frame.source)
-
-    def scaled(self, found: Correspondences) -> Correspondences:
-        target = (found.target - self.frame.target) / self.frame.unit
-        return replace(found, source=self.local(found.source), target=np.ascontiguousarray(target))
 
 
 def _prepare(source: Cloud, target: Cloud, seed: int, threads: int) -> _Pair:

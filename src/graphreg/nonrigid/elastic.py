@@ -9,7 +9,7 @@ Points without a counterpart are carried along by the elastic energy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,13 +21,22 @@ from graphreg.nonrigid.deformation_graph import (
     Motion,
     build_graph,
     carried,
+    carried_points,
+    embedding,
     moved_rigidly,
     node_spacing,
     refined,
 )
-from graphreg.nonrigid.elastic_energy import StepSolver, elastic_energy
-from graphreg.nonrigid.local_correspondences import Correspondences
-from graphreg.nonrigid.working_cloud import Indices, WorkingCloud
+from graphreg.nonrigid.elastic_energy import StepSolver, elastic_energy, moved_by
+from graphreg.nonrigid.local_correspondences import (
+    CORRESPONDENCES,
+    NO_CORRESPONDENCES,
+    Correspondences,
+    correspondences_within,
+    describe,
+    joined,
+)
+from graphreg.nonrigid.working_cloud import WorkingCloud
 
 
 @dataclass(frozen=True)
@@ -36,14 +45,17 @@ class Stage:
 
     Attributes
     ----------
+    window : float
+        Distance within which correspondences are looked for at the beginning; 0 for none.
     softening : float
-        Of the forces over correspondences; 0 for none.
+        Of the forces over correspondences.
     scale : float
-        Of the distances to surfaces.
+        Of the distances to surfaces; 0 for none.
     stiffness : float
         Of the elastic energy.
     """
 
+    window: float
     softening: float
     scale: float
     stiffness: float
@@ -75,14 +87,19 @@ COARSE = Level(
     2000,
     4,
     (
-        Stage(0.3, 0.1, 10.0),
-        Stage(0.2, 0.08, 10.0),
-        Stage(0.1, 0.06, 8.0),
-        Stage(0.07, 0.05, 6.0),
-        Stage(0.05, 0.04, 6.0),
+        Stage(0.2, 0.3, 0.1, 10.0),
+        Stage(0.2, 0.2, 0.08, 10.0),
+        Stage(0.15, 0.1, 0.06, 8.0),
+        Stage(0.15, 0.07, 0.05, 6.0),
+        Stage(0.15, 0.05, 0.04, 6.0),
     ),
 )
-FINE = Level(400, 2500, 5000, 6, (Stage(0.04, 0.03, 8.0), Stage(0.0, 0.02, 8.0), Stage(0.0, 0.015, 6.0)))
+FINE = Level(400, 2500, 5000, 6, (Stage(0.1, 0.04, 0.03, 8.0), Stage(0.0, 0.0, 0.02, 8.0), Stage(0.0, 0.0, 0.015, 6.0)))
+LOOSE = (Stage(0.3, 0.3, 0.0, 0.3), Stage(0.2, 0.2, 0.0, 0.3), Stage(0.15, 0.1, 0.0, 1.0))
+"""Stages on the coarse graph that a second run begins with (chosen): drawn by correspondences alone, a part that has
+turned is not held back by surfaces that it happens to be near to."""
+PREFERENCE = 1.03
+"""Factor of the energy of runs from other rigid transforms than the engine's best, where runs are compared (chosen)."""
 FOLLOWING = 2
 """The first coarse stage where a motion is known already: it begins near its end (chosen)."""
 
@@ -94,18 +111,17 @@ class StepParameters:
     Attributes
     ----------
     damping : float
-        At the beginning of a stage, in units of the energy for a displacement by an extent.
-    increase, decrease : float
-        Factor of the damping after a step that would raise the energy, and divisor after one that lowers it.
+        In units of the energy for a displacement by an extent.
+    shorter : float
+        Factor of a step that would raise the energy.
     attempts : int
-        Dampings that are tried.
+        Lengths of a step that are tried.
     tolerance : float
         A stage ends where a step lowers the energy by less than this share.
     """
 
     damping: float = 1e-3
-    increase: float = 10.0
-    decrease: float = 5.0
+    shorter: float = 0.4
     attempts: int = 6
     tolerance: float = 1e-4
 
@@ -157,8 +173,10 @@ def deform_elastic(
     source, target : WorkingCloud
         Lengths in extents of the source.
     correspondences : Correspondences
+        Of the clouds in any pose; those that are found as the source approaches the target are added.
     starts : tuple of (4, 4) ndarray
-        Rigid transforms to begin with; the one that ends with the lowest energy on the coarse graph is taken.
+        Rigid transforms to begin with; the one that ends with the lowest energy of surfaces and strain on the coarse
+        graph is taken.
     before : callable, optional
         The motion of a graph to begin with instead.
     stiffness : float, default 1
@@ -171,15 +189,24 @@ def deform_elastic(
     """
     coarse = _Relaxer(source, target, correspondences, COARSE, stiffness, threads)
     if before is not None:
-        begun = [(before(coarse.graph), FOLLOWING)]
+        runs = [_Run(before(coarse.graph))]
     else:
-        begun = [(moved_rigidly(coarse.graph, T), 0) for T in starts]
-    runs = [coarse.run(motion, first) for motion, first in begun]
-    best = min(runs, key=lambda run: run[1][-1].energies[-1])
+        best, *others = (_Run(moved_rigidly(coarse.graph, T)) for T in starts)
+        runs = [best, coarse.relaxed(best, LOOSE), *(replace(run, handicap=PREFERENCE) for run in others)]
+    motion, first = coarse.best_of(runs, 0 if before is None else FOLLOWING)
     fine = _Relaxer(source, target, correspondences, FINE, stiffness, threads)
-    motion, history = fine.run(refined(coarse.graph, best[0], fine.graph, threads))
+    motion, second = fine.best_of([_Run(refined(coarse.graph, motion, fine.graph, threads))])
     motion = fine.rigid_if_as_good(motion, starts)
-    return ElasticOutcome(fine.graph, motion, (*best[1], *history))
+    return ElasticOutcome(fine.graph, motion, (*first, *second))
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A motion, how it came about, and the factor of its energy where runs are compared."""
+
+    motion: Motion
+    history: tuple[Relaxation, ...] = ()
+    handicap: float = 1.0
 
 
 class _Relaxer:
@@ -196,29 +223,40 @@ class _Relaxer:
     ) -> None:
         self.level, self.stiffness, self.threads = level, stiffness, threads
         self.particles, self.target = source.sample(level.particles), target.sample(level.targets)
+        self.whole_target, self.described = target, describe(source, CORRESPONDENCES.radii, threads)
         self.correspondences = correspondences
         spacing = node_spacing(source.points, level.nodes, threads)
         self.graph = build_graph(self.particles.points, self.particles.normals, spacing, threads)
+        self.solver = StepSolver(self.graph)
         self.tree = _core.Tree(self.target.points, threads)
-        self.matched: Indices = np.zeros(0, np.intp)
-        if len(correspondences):
-            tree = _core.Tree(self.particles.points, threads)
-            self.matched = tree.nearest(correspondences.source, 1, threads)[0][:, 0].astype(np.intp)
+        self.particle_tree = _core.Tree(self.particles.points, threads)
+        self.described_embedding = embedding(self.graph, self.described.points, threads)
 
-    def run(self, motion: Motion, first: int = 0) -> tuple[Motion, tuple[Relaxation, ...]]:
-        """Relax a motion in all stages from the first on."""
-        solver, history = StepSolver(self.graph), []
+    def best_of(self, runs: list[_Run], first: int = 0) -> tuple[Motion, tuple[Relaxation, ...]]:
+        """Relax runs in all stages from the first on; after each the better half of them is left, at last the best."""
         for stage in self.level.stages[first:]:
-            attraction = self._attraction(stage, motion)
-            stiffness = self.stiffness * stage.stiffness
-            motion, energies = relax(solver, motion, self.particles.normals, attraction, stiffness, self.level.steps)
-            history.append(Relaxation(len(self.graph.nodes), stage.scale, energies))
-        return motion, tuple(history)
+            runs = [self.relaxed(run, (stage,)) for run in runs]
+            if len(runs) > 1:
+                runs.sort(key=lambda run: run.handicap * self._surface_energy(stage, run.motion))
+                runs = runs[: 1 if stage is self.level.stages[-1] else -(-len(runs) // 2)]
+        return runs[0].motion, runs[0].history
+
+    def relaxed(self, run: _Run, stages: tuple[Stage, ...]) -> _Run:
+        """Relax a run in some stages."""
+        for stage in stages:
+            attraction, stiffness = self._attraction(stage, run.motion), self.stiffness * stage.stiffness
+            if attraction is not None:
+                motion, energies = relax(
+                    self.solver, run.motion, self.particles.normals, attraction, stiffness, self.level.steps
+                )
+                done = Relaxation(len(self.graph.nodes), stage.scale, energies)
+                run = replace(run, motion=motion, history=(*run.history, done))
+        return run
 
     def rigid_if_as_good(self, motion: Motion, starts: tuple[Floats, ...]) -> Motion:
         """The motion, or that of a rigid transform whose energy in the last stage is not higher."""
         last = self.level.stages[-1]
-        attraction = self._attraction(last, motion)
+        attraction = self._surface(last, motion)
         motions = [motion, *(moved_rigidly(self.graph, T) for T in starts)]
         energies = [
             total_energy(self.graph, each, self.particles.normals, attraction, self.stiffness * last.stiffness)
@@ -227,17 +265,37 @@ class _Relaxer:
         # A rigid motion comes first among equals.
         return motions[int(np.argmin(energies[1:])) + 1] if min(energies[1:], default=np.inf) <= energies[0] else motion
 
-    def _attraction(self, stage: Stage, motion: Motion) -> Attraction:
+    def _surface_energy(self, stage: Stage, motion: Motion) -> float:
+        """The energy of surfaces and strain, without correspondences: these differ between motions."""
+        surface, stiffness = self._surface(stage, motion), self.stiffness * stage.stiffness
+        return total_energy(self.graph, motion, self.particles.normals, surface, stiffness)
+
+    def _surface(self, stage: Stage, motion: Motion) -> SurfaceAttraction:
+        facing = self._facing(self.target, stage, motion)
+        return SurfaceAttraction(facing, self.tree, stage.scale, self.threads)
+
+    def _facing(self, target: WorkingCloud, stage: Stage, motion: Motion) -> WorkingCloud:
         positions = carried(self.graph, motion)
         normals = rotated_normals(self.graph, motion, self.particles.normals)
-        facing = self.target.facing_surface(positions, normals, stage.scale / 2, self.threads)
-        surface = SurfaceAttraction(facing, self.tree, stage.scale, self.threads)
-        if not stage.softening or not len(self.matched):
-            return surface
-        found = self.correspondences
-        return SumOfAttractions(
-            (CoulombAttraction(self.matched, found.target, found.charges, stage.softening), surface)
-        )
+        reach = (stage.scale or stage.softening) / 2
+        return target.facing_surface(positions, normals, reach, self.threads)
+
+    def _attraction(self, stage: Stage, motion: Motion) -> Attraction | None:
+        parts: list[Attraction] = [self._surface(stage, motion)] if stage.scale else []
+        found = self._correspondences(stage, motion)
+        if len(found):
+            matched = self.particle_tree.nearest(found.source, 1, self.threads)[0][:, 0].astype(np.intp)
+            parts.append(CoulombAttraction(matched, found.target, found.charges, stage.softening))
+        return SumOfAttractions(tuple(parts)) if parts else None
+
+    def _correspondences(self, stage: Stage, motion: Motion) -> Correspondences:
+        """Those of any pose, and those near each other at present; none where the stage has no window."""
+        if not stage.window:
+            return NO_CORRESPONDENCES
+        moved = carried_points(self.graph, motion, self.described.points, *self.described_embedding)
+        target = describe(self._facing(self.whole_target, stage, motion), CORRESPONDENCES.radii, self.threads)
+        near = correspondences_within(self.described, moved, target, stage.window, self.threads)
+        return joined(self.correspondences, near)
 
 
 def rotated_normals(graph: DeformationGraph, motion: Motion, normals: Floats) -> Floats:
@@ -256,7 +314,7 @@ def total_energy(
 def relax(
     solver: StepSolver, motion: Motion, normals: Floats, attraction: Attraction, stiffness: float, steps: int
 ) -> tuple[Motion, tuple[float, ...]]:
-    """Lower the total energy by damped implicit steps.
+    """Lower the total energy by damped implicit steps; each goes downhill, so that a short enough one lowers it.
 
     Parameters
     ----------
@@ -274,25 +332,25 @@ def relax(
     -------
     motion : Motion
     energies : tuple of float
-        Before the first step, and after each: a step that would raise the energy is damped more, or not taken.
+        Before the first step, and after each: a step that would raise the energy is shortened, or not taken.
     """
-    graph, damping = solver.graph, STEPS.damping
+    graph = solver.graph
     energies = [total_energy(graph, motion, normals, attraction, stiffness)]
     for _ in range(steps):
         positions = carried(graph, motion)
         bound = attraction.bound(positions, rotated_normals(graph, motion, normals))
         equations = solver.equations(motion, positions, bound, stiffness)
+        change = solver.step(*equations, STEPS.damping)
         for _ in range(STEPS.attempts):
-            trial = solver.step(*equations, damping, motion)
+            trial = moved_by(motion, change)
             energy = total_energy(graph, trial, normals, attraction, stiffness)
             if energy < energies[-1]:
                 break
-            damping *= STEPS.increase
+            change = change * STEPS.shorter
         else:
             break
         motion = trial
         energies.append(energy)
-        damping /= STEPS.decrease
         if energies[-2] - energy <= STEPS.tolerance * abs(energy):
             break
     return motion, tuple(energies)

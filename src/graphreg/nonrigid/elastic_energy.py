@@ -11,7 +11,7 @@ at the current positions. A step solves
     (J^T J + mu D) d = -J^T r
 
 for the displacements and rotations of all nodes by a sparse factorisation. It is taken where it lowers the energy, and
-else damped more: the energy never rises.
+else shortened: the energy never rises.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class StepSolver:
                     )
         return blocks.reshape(-1, 6, 6), gradient
 
-    def step(self, blocks: Floats, gradient: Floats, damping: float, motion: Motion) -> Motion:
-        """The motion after the step that solves the damped equations."""
+    def step(self, blocks: Floats, gradient: Floats, damping: float) -> Floats:
+        """The step (K, 6) that solves the damped equations: displacements and rotation vectors of the nodes."""
         from scipy.sparse import bsr_array
         from scipy.sparse.linalg import splu
 
@@ -145,8 +145,12 @@ class StepSolver:
         matrix = bsr_array((damped, self._columns, self._starts), shape=(6 * nodes, 6 * nodes)).tocsc()
         options: dict[str, Any] = {"SymmetricMode": True}
         factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
-        change = factor.solve(-gradient.ravel()).reshape(-1, 6)
-        return Motion(motion.positions + change[:, :3], rotations_from_vectors(change[:, 3:]) @ motion.rotations)
+        return np.asarray(factor.solve(-gradient.ravel()).reshape(-1, 6))
+
+
+def moved_by(motion: Motion, step: Floats) -> Motion:
+    """The motion after a step (K, 6): displacements and rotation vectors of the nodes."""
+    return Motion(motion.positions + step[:, :3], rotations_from_vectors(step[:, 3:]) @ motion.rotations)
 
 
 def _edge_equations(graph: DeformationGraph, motion: Motion) -> tuple[Floats, tuple[Floats, Floats]]:

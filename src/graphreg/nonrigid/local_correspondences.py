@@ -1,32 +1,36 @@
 """Correspondences that a deformation may have: descriptors that match, and neighbours that keep their distances.
 
-A deformation that hardly stretches keeps the distances between a point and its surroundings. A correspondence is
-supported by others nearby whose distance from it is the same in both clouds, and whose normals form the same angle with
-its own. A wrong one rarely finds support.
+Descriptors of the engine are invariant under rigid motion, and around a point a deformation is nearly one. They are
+compared between all points of both clouds, or, once the source is about where it belongs, between points that are near
+each other: then far fewer others look alike. A deformation that hardly stretches keeps the distances between a point
+and its surroundings. A correspondence is supported by others nearby whose distance from it is the same in both clouds,
+and whose normals form the same angle with its own. A wrong one rarely finds support.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 import graphreg._core as _core
 from graphreg.clouds import Floats
-from graphreg.engine.preprocessing import PreprocessedCloud
-from graphreg.engine.pyramid import SurfelPyramid, build_pyramids
-from graphreg.features.edge_descriptors import mutual_correspondences
-from graphreg.poses import inverse, transform
+from graphreg.features.edge_descriptors import Descriptors, mutual_correspondences
+from graphreg.nonrigid.working_cloud import Indices, WorkingCloud
 
 
 @dataclass(frozen=True)
 class CorrespondenceParameters:
-    """Constants of local support; all chosen. Lengths are in coarse voxels of the engine.
+    """Constants of matching; all chosen. Lengths are in extents of the source.
 
     Attributes
     ----------
+    points : int
+        Points of a cloud that are described and matched, at most.
+    radii : tuple of float
+        Of the outermost shell of descriptors near each other, each of which is matched;
+    far_radius : float
+        and of those that are matched from any pose.
     radius : float
         How far apart correspondences support each other.
     tolerance : float
@@ -35,15 +39,15 @@ class CorrespondenceParameters:
         How much the cosines between their normals may differ.
     least : int
         Correspondences with fewer supporters are dropped.
-    most : int
-        More supporters do not count.
     """
 
-    radius: float = 6.0
-    tolerance: float = 1.0
+    points: int = 2000
+    radii: tuple[float, ...] = (0.2, 0.3)
+    far_radius: float = 0.3
+    radius: float = 0.15
+    tolerance: float = 0.025
     cosine: float = 0.3
     least: int = 3
-    most: int = 10
 
 
 CORRESPONDENCES = CorrespondenceParameters()
@@ -57,7 +61,7 @@ class Correspondences:
     ----------
     source, target : (C, 3) ndarray
     charges : (C,) ndarray
-        From 0 to 1: the number of supporters.
+        From 0 to 1: the share of the correspondences around that support it.
     tried : int
         Number of correspondences before those without support were dropped.
     """
@@ -71,54 +75,120 @@ class Correspondences:
         return len(self.source)
 
 
-def supported_correspondences(source: PreprocessedCloud, target: PreprocessedCloud, threads: int) -> Correspondences:
-    """Match the descriptors of the engine, and keep what neighbours support.
+NO_CORRESPONDENCES = Correspondences(np.empty((0, 3)), np.empty((0, 3)), np.empty(0), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedCloud:
+    """The points (N, 3) of a cloud that are matched, with normals, and descriptors (N, 96) of each radius."""
+
+    points: Floats
+    normals: Floats
+    descriptors: tuple[Descriptors, ...]
+
+
+def describe(cloud: WorkingCloud, radii: tuple[float, ...], threads: int) -> DescribedCloud:
+    """Compute the descriptors of a cloud, which depend on the signs of its normals.
 
     Parameters
     ----------
-    source, target : PreprocessedCloud
+    cloud : WorkingCloud
+        Lengths in extents of the source.
+    radii : tuple of float
+    threads : int
+
+    Returns
+    -------
+    DescribedCloud
+    """
+    few = cloud.sample(CORRESPONDENCES.points)
+    return DescribedCloud(
+        few.points, few.normals, tuple(_core.descriptors(few.points, few.normals, radius, threads) for radius in radii)
+    )
+
+
+def supported_correspondences(source: WorkingCloud, target: WorkingCloud, threads: int) -> Correspondences:
+    """Match two clouds from any pose, and keep what neighbours support.
+
+    Parameters
+    ----------
+    source, target : WorkingCloud
+        Lengths in extents of the source.
     threads : int
 
     Returns
     -------
     Correspondences
-        In the frames of the clouds. The signs of the source's normals that give more support are taken.
-
-    Raises
-    ------
-    InputError
-        If a cloud has too few points, or no surface stands out among them.
+        With the signs of the target's normals that give most support: those that agree along the surface, or those
+        that face one viewpoint, or their opposites.
     """
-    x, y = build_pyramids(source, target, threads=threads, shared=True)  # as `register` has built them
-    one = _supported(x, y, threads)
-    other = _supported(x.with_reversed_normals(threads), y, threads)
-    return one if one.charges.sum() >= other.charges.sum() else other
+    radii = (CORRESPONDENCES.far_radius,)
+    x, found = describe(source, radii, threads), []
+    for signs in (np.ones(len(target)), target.facing):
+        for side in (1.0, -1.0):
+            y = describe(replace(target, normals=target.normals * (side * signs)[:, None]), radii, threads)
+            i, j = mutual_correspondences(x.descriptors[0], y.descriptors[0], threads)
+            found.append(_supported(x, y, i, j.astype(np.intp), threads))
+    return max(found, key=lambda each: float(each.charges.sum()))
 
 
-def _supported(x: SurfelPyramid, y: SurfelPyramid, threads: int) -> Correspondences:
-    i, j = mutual_correspondences(x.descriptors, y.descriptors, threads)
-    charges = np.minimum(support(x, y, i, j, threads), CORRESPONDENCES.most) / CORRESPONDENCES.most
-    kept = charges >= CORRESPONDENCES.least / CORRESPONDENCES.most
-    return Correspondences(_in_cloud(x, i[kept]), _in_cloud(y, j[kept]), charges[kept], len(i))
+def correspondences_within(
+    source: DescribedCloud, moved: Floats, target: DescribedCloud, window: float, threads: int
+) -> Correspondences:
+    """Match points that are near each other at present, and keep what neighbours support.
+
+    Parameters
+    ----------
+    source, target : DescribedCloud
+        With descriptors of the same radii.
+    moved : (N, 3) ndarray
+        Where the source's points are at present.
+    window : float
+        Distance within which points are compared.
+    threads : int
+
+    Returns
+    -------
+    Correspondences
+        Of points that are most alike, each to the other, among those in the window.
+    """
+    tree = _core.Tree(target.points, threads)
+    offsets, near, _ = tree.within(np.ascontiguousarray(moved), window, threads)
+    found = []
+    for mine, others in zip(source.descriptors, target.descriptors, strict=True):
+        of_source, of_target = _core.match_near_descriptors(mine, others, offsets, near)
+        i = np.flatnonzero(of_source >= 0)
+        i = i[of_target[of_source[i]] == i]
+        found.append(_supported(source, target, i, of_source[i].astype(np.intp), threads))
+    return joined(*found)
 
 
-def support(x: SurfelPyramid, y: SurfelPyramid, i: NDArray[Any], j: NDArray[Any], threads: int) -> Floats:
-    """Number of correspondences (C,) that support each of the pairs of coarse surfels (i, j)."""
-    if not len(i):
-        return np.zeros(0)
+def joined(*found: Correspondences) -> Correspondences:
+    """All of several correspondences."""
+    return Correspondences(
+        np.concatenate([each.source for each in found]),
+        np.concatenate([each.target for each in found]),
+        np.concatenate([each.charges for each in found]),
+        sum(each.tried for each in found),
+    )
+
+
+def _supported(x: DescribedCloud, y: DescribedCloud, i: Indices, j: Indices, threads: int) -> Correspondences:
+    """The correspondences (i, j) that others support."""
     constants = CORRESPONDENCES
-    points, others = np.ascontiguousarray(x.coarse.points[i]), y.coarse.points[j]
+    points, others = np.ascontiguousarray(x.points[i]), y.points[j]
+    if not len(i):
+        return Correspondences(points, others, np.zeros(0), 0)
     offsets, near, squared = _core.Tree(points, threads).within(points, constants.radius, threads)
     own = np.repeat(np.arange(len(points)), np.diff(offsets))
     length = np.sqrt(squared)
     agrees = np.abs(np.linalg.norm(others[own] - others[near], axis=1) - length) < constants.tolerance
-    normals, other_normals = x.coarse.normals[i], y.coarse.normals[j]
+    normals, other_normals = x.normals[i], y.normals[j]
     angle = np.einsum("ij,ij->i", normals[own], normals[near])
     agrees &= np.abs(np.einsum("ij,ij->i", other_normals[own], other_normals[near]) - angle) < constants.cosine
     # A correspondence does not support itself, nor do those so near that every distance agrees.
-    agrees &= length > constants.tolerance
-    return np.bincount(own[agrees], minlength=len(points)).astype(np.float64)
-
-
-def _in_cloud(pyramid: SurfelPyramid, rows: NDArray[Any]) -> Floats:
-    return transform(inverse(pyramid.T_local_cloud), pyramid.coarse.points[rows] * pyramid.coarse_voxel)
+    distinct = length > constants.tolerance
+    count = np.bincount(own[distinct], minlength=len(points))
+    support = np.bincount(own[agrees & distinct], minlength=len(points))
+    kept = support >= constants.least
+    return Correspondences(points[kept], others[kept], support[kept] / count[kept], len(i))
