@@ -24,7 +24,10 @@ def scans(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.slow
 def test_a_deformed_scan_and_its_strain(scans: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "deformed.ply"
-    done = CliRunner().invoke(app, ["deform", *map(str, scans), "-o", str(out), "--json", "--threads", "1"])
+    page = tmp_path / "page.html"
+    words = ["deform", *map(str, scans), "-o", str(out), "--report", str(page), "--json", "--threads", "1"]
+    done = CliRunner().invoke(app, words)
+    assert "Strain of the points" in page.read_text(encoding="utf-8")
     found = graphreg.Deformation.from_json(done.stdout)
     assert done.exit_code == (0 if found.success else 1)
     written = graphreg.read_cloud(out)
@@ -33,6 +36,19 @@ def test_a_deformed_scan_and_its_strain(scans: tuple[Path, Path], tmp_path: Path
     assert json.loads(done.stdout)["method"] == "elastic"
 
 
+@pytest.mark.slow
+def test_several_targets_are_followed_in_time(scans: tuple[Path, Path]) -> None:
+    done = CliRunner().invoke(app, ["deform", str(scans[0]), str(scans[0]), str(scans[1]), "--threads", "1"])
+    assert "a.ply: deformed" in done.stdout
+    assert "b.ply: " in done.stdout
+
+
 def test_bad_arguments(scans: tuple[Path, Path]) -> None:
-    for words in (["--method", "magic"], ["--stiffness", "0"], ["-o", "missing/folder/out.ply"]):
+    for words in (
+        ["--method", "magic"],
+        ["--stiffness", "0"],
+        ["-o", "missing/folder/out.ply"],
+        ["--report", "page.pdf"],
+        [str(scans[1]), "--method", "cpd"],
+    ):
         assert CliRunner().invoke(app, ["deform", *map(str, scans), *words]).exception is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from graphreg.engine.verdict import VERDICT
 from graphreg.errors import InputError
 from graphreg.files.input_file import as_path
 from graphreg.method_interface import Iteration
+from graphreg.nonrigid.deformation import Deformation
 from graphreg.poses import inverse, transform
 from graphreg.registration import METHODS
 from graphreg.reports.display_clouds import DisplayCloud, describe_pair, surface_distances, without_scale
@@ -53,7 +54,7 @@ PICTURE = (1200, 480)
 
 
 def report(
-    result: Result,
+    result: Result | Deformation | Sequence[Deformation],
     source: Any,
     target: Any,
     path: str | os.PathLike[str],
@@ -63,17 +64,19 @@ def report(
 ) -> Path:
     """Write a report of a registration: one HTML file of a few megabytes that needs no other file and no network.
 
+    The report of a deformation, or of one along time, shows the motion as an animation and the strain as colour.
+
     Parameters
     ----------
-    result : Result
-        What `register` returned for source and target.
+    result : Result, Deformation or sequence of Deformation
+        What `register` or `deform` returned for source and target, or what `deform_sequence` returned.
     source, target : array_like or path
         (N, 3) and (M, 3) points, anything that holds points, or names of files. Of larger clouds 120,000 points are
-        displayed.
+        displayed, of deformations 20,000. Of a sequence: the first frame, and a list of the others.
     path : path_like
         The file to write. It is replaced as a whole or not at all.
-    names : (str, str), default ("source", "target")
-        Names of the clouds on the page, for instance those of their files.
+    names : sequence of str, default ("source", "target")
+        Names of the clouds on the page, for instance those of their files. Of a sequence: of all frames.
     threads : int, optional
         Number of threads, by default all.
 
@@ -100,6 +103,17 @@ def report(
     """
     from graphreg.reports.previews import as_result  # slow to import, and rarely needed
 
+    if isinstance(result, Deformation) or _are_deformations(result):
+        from graphreg.reports.deformation_page import deformation_report
+
+        found, targets = ([result], [target]) if isinstance(result, Deformation) else (list(result), list(target))
+        if len(found) > 1 and tuple(names) == ("source", "target"):
+            names = ("source", *(f"frame {number}" for number in range(1, len(found) + 1)))
+        if isinstance(names, str) or len(names) != len(found) + 1:
+            raise InputError(f"names: expected {len(found) + 1}, for the source and each target, got {names!r}")
+        file = as_path(path)
+        deformation_report(found, source, targets, file, [str(name) for name in names], thread_count(threads))
+        return file.absolute()
     checked, file = as_result(result), as_path(path)
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names: expected two, for the source and the target, got {names!r}")
@@ -107,6 +121,11 @@ def report(
     clouds = describe_pair(scaled, target, threads)
     write_page(file, registration_html(rigid, clouds, (str(names[0]), str(names[1])), thread_count(threads)))
     return file.absolute()
+
+
+def _are_deformations(result: Any) -> TypeGuard[Sequence[Deformation]]:
+    listed = isinstance(result, list | tuple) and len(result) > 0
+    return listed and all(isinstance(each, Deformation) for each in result)
 
 
 def registration_html(

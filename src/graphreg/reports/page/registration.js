@@ -105,36 +105,7 @@
     }
   }
 
-  const SECONDS = 4;
-  const play = element("play");
-  let playing = null;
-
-  function stop() {
-    cancelAnimationFrame(playing);
-    playing = null;
-    play.firstElementChild.textContent = "▶";
-    play.setAttribute("aria-label", "Play the iterations");
-  }
-
-  function start() {
-    const end = Number(slider.max);
-    const begun = performance.now(), from = Number(slider.value) < end ? Number(slider.value) : 0;
-    play.firstElementChild.textContent = "❚❚";
-    play.setAttribute("aria-label", "Pause the iterations");
-    const step = (now) => {
-      slider.value = Math.min(end, from + ((now - begun) / 1000 / SECONDS) * end);
-      show();
-      if (Number(slider.value) < end) playing = requestAnimationFrame(step);
-      else stop();
-    };
-    playing = requestAnimationFrame(step);
-  }
-
-  play.addEventListener("click", () => (playing === null ? start() : stop()));
-  slider.addEventListener("input", () => {
-    if (playing !== null) stop();
-    show();
-  });
+  connectPlayback(slider, "iterations", 4, show);
 
   /* The matrix */
 

@@ -5,19 +5,6 @@
 (() => {
   const data = JSON.parse(element("data").textContent);
 
-  /** A viewer with one panel and fixed poses. */
-  class MapViewer extends Viewer {
-    boxes(width, height) {
-      return [{ left: 0, top: 0, width, height }];
-    }
-
-    panelPosition(event) {
-      const { left, top, width, height } = this.canvas.getBoundingClientRect();
-      const extent = halfExtent({ width, height });
-      return [(event.clientX - left - width / 2) / extent, (top + height / 2 - event.clientY) / extent];
-    }
-  }
-
   let recolour = () => {};
 
   if (data) {
@@ -26,7 +13,7 @@
       positions: new Uint16Array(bytes(cloud.positions).buffer),
       levels: bytes(cloud.levels),
     }));
-    const viewer = new MapViewer(element("clouds"), clouds, data.view, [IDENTITY, IDENTITY]);
+    const viewer = new SinglePanelViewer(element("clouds"), clouds, data.view, [IDENTITY, IDENTITY]);
     const palette = bytes(data.palette);
     recolour = () => {
       const [track, heights] = clouds.map(() => new Uint8Array(1024).fill(255));

@@ -241,16 +241,24 @@ class GlRenderer {
   }
 
   upload(cloud) {
-    const gl = this.gl, array = gl.createVertexArray(), buffer = gl.createBuffer();
+    const gl = this.gl, array = gl.createVertexArray(), buffer = gl.createBuffer(), places = gl.createBuffer();
     gl.bindVertexArray(array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    gl.bindBuffer(gl.ARRAY_BUFFER, places);
     gl.bufferData(gl.ARRAY_BUFFER, cloud.positions, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 3, gl.UNSIGNED_SHORT, false, 0, 0);
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.enableVertexAttribArray(1);
     gl.vertexAttribPointer(1, 1, gl.UNSIGNED_BYTE, false, 0, 0);
-    return { ...cloud, array, buffer, colours: this.texture() };
+    return { ...cloud, array, buffer, places, colours: this.texture() };
+  }
+
+  /** Move the points of a cloud, as many as before or fewer. */
+  move(number, positions) {
+    const gl = this.gl, cloud = this.clouds[number];
+    cloud.points = cloud.inliers = positions.length / 3;
+    gl.bindBuffer(gl.ARRAY_BUFFER, cloud.places);
+    gl.bufferData(gl.ARRAY_BUFFER, positions, gl.DYNAMIC_DRAW);
   }
 
   texture() {
@@ -352,7 +360,11 @@ class CanvasRenderer {
   constructor(canvas, clouds) {
     this.context = canvas.getContext("2d");
     this.kind = "canvas";
-    this.clouds = clouds;
+    this.clouds = clouds.map((cloud) => ({ ...cloud }));
+  }
+
+  move(number, positions) {
+    Object.assign(this.clouds[number], { positions, points: positions.length / 3, inliers: positions.length / 3 });
   }
 
   colour(colouring) {
@@ -591,6 +603,19 @@ class Viewer {
   }
 }
 
+/** A viewer with one panel and fixed poses. */
+class SinglePanelViewer extends Viewer {
+  boxes(width, height) {
+    return [{ left: 0, top: 0, width, height }];
+  }
+
+  panelPosition(event) {
+    const { left, top, width, height } = this.canvas.getBoundingClientRect();
+    const extent = halfExtent({ width, height });
+    return [(event.clientX - left - width / 2) / extent, (top + height / 2 - event.clientY) / extent];
+  }
+}
+
 /* ---- the page around it ---- */
 
 const element = (id) => document.getElementById(id);
@@ -624,4 +649,37 @@ function connectControls(viewer, show = (value, checked) => (viewer.shown.clouds
     viewer.redraw();
   });
   element("home").addEventListener("click", () => viewer.home());
+}
+
+/** Connects the slider and the button of a page that plays something, `what`, in some seconds; `show` displays it. */
+function connectPlayback(slider, what, seconds, show) {
+  const play = element("play");
+  let playing = null;
+
+  function stop() {
+    cancelAnimationFrame(playing);
+    playing = null;
+    play.firstElementChild.textContent = "▶";
+    play.setAttribute("aria-label", `Play the ${what}`);
+  }
+
+  function start() {
+    const end = Number(slider.max);
+    const begun = performance.now(), from = Number(slider.value) < end ? Number(slider.value) : 0;
+    play.firstElementChild.textContent = "❚❚";
+    play.setAttribute("aria-label", `Pause the ${what}`);
+    const step = (now) => {
+      slider.value = Math.min(end, from + ((now - begun) / 1000 / seconds) * end);
+      show();
+      if (Number(slider.value) < end) playing = requestAnimationFrame(step);
+      else stop();
+    };
+    playing = requestAnimationFrame(step);
+  }
+
+  play.addEventListener("click", () => (playing === null ? start() : stop()));
+  slider.addEventListener("input", () => {
+    if (playing !== null) stop();
+    show();
+  });
 }
