@@ -97,7 +97,7 @@ COARSE = Level(
 FINE = Level(400, 2500, 5000, 6, (Stage(0.1, 0.04, 0.03, 8.0), Stage(0.0, 0.0, 0.02, 8.0), Stage(0.0, 0.0, 0.015, 6.0)))
 LOOSE = (Stage(0.3, 0.3, 0.0, 0.3), Stage(0.2, 0.2, 0.0, 0.3), Stage(0.15, 0.1, 0.0, 1.0))
 """Stages on the coarse graph that a second run begins with (chosen): drawn by correspondences alone, a part that has
-turned is not held back by surfaces that it happens to be near to."""
+turned does not stick to surfaces that it happens to be near to."""
 PREFERENCE = 1.03
 """Factor of the energy of runs from other rigid transforms than the engine's best, where runs are compared (chosen)."""
 FOLLOWING = 2

@@ -2,7 +2,7 @@
 
 Descriptors of the engine are invariant under rigid motion, and around a point a deformation is nearly one. They are
 compared between all points of both clouds, or, once the source is about where it belongs, between points that are near
-each other: then far fewer others look alike. A deformation that hardly stretches keeps the distances between a point
+each other: then far fewer have a similar one. A deformation that hardly stretches keeps the distances between a point
 and its surroundings. A correspondence is supported by others nearby whose distance from it is the same in both clouds,
 and whose normals form the same angle with its own. A wrong one rarely finds support.
 """
