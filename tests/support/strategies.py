@@ -14,7 +14,7 @@ from graphreg.datasets import synthetic
 Floats = NDArray[np.float64]
 
 CLOUD_KINDS = ("blob", "surface", "curve", "clusters", "box")
-SMALL_SCAN = 4000
+SMALL_SCAN = 6000
 
 
 def random_cloud(kind: str, count: int, seed: int, scale: float = 1.0) -> Floats:
@@ -61,7 +61,7 @@ transforms = st.builds(random_transform, seeds, st.sampled_from([0.0, 1.0, 1e3, 
 
 @lru_cache
 def small_scan(name: str) -> Floats:
-    """The points of a synthetic scan, about 4,000. Shared between tests: do not write to it."""
+    """The points of a synthetic scan, about 6,000. Shared between tests: do not write to it."""
     return synthetic.scan(name, points=SMALL_SCAN).points
 
 

@@ -162,7 +162,7 @@ def _vertical(normals: Floats) -> Floats:
     up = tested[np.argmax(parallel * perpendicular)]
     for _ in range(3):
         up = normals[normals @ up > UPRIGHT.parallel].sum(axis=0)
-        up = up / np.linalg.norm(up)
+        up = up / max(float(np.linalg.norm(up)), 1e-300)  # surfels of a line have no normals
     return np.asarray(up)
 
 
