@@ -25,6 +25,6 @@ def test_more_evidence_never_lowers_the_confidence(given_evidence: Evidence) -> 
 
 def test_success_needs_a_target_that_is_explained() -> None:
     assert judge_deformation(GOOD)[0]
-    assert not judge_deformation(replace(GOOD, explained=0.5))[0]
+    assert not judge_deformation(replace(GOOD, explained=VERDICT.least_explained - 0.01))[0]
     assert not judge_deformation(replace(GOOD, agreeing=0, strain=0.5))[0]
     assert judge_deformation(GOOD)[1] >= VERDICT.success

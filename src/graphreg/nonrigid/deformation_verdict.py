@@ -36,6 +36,8 @@ class DeformationVerdictParameters:
         deformation prints those that fit its runs).
     success : float
         Least confidence of a success (chosen).
+    least_explained : float
+        Share of the target that a success explains at least (chosen): a hand with a wrong finger explains most of it.
     """
 
     reach: float = 2.5
@@ -44,6 +46,7 @@ class DeformationVerdictParameters:
     least_cosine: float = 0.5
     logit: tuple[float, ...] = (-15.0, 14.0, 4.0, 0.7, 1.0, -10.0)
     success: float = 0.9
+    least_explained: float = 0.85
 
 
 VERDICT = DeformationVerdictParameters()
@@ -159,7 +162,7 @@ def judge_deformation(evidence: Evidence) -> tuple[bool, float, str]:
     constant, *weights = VERDICT.logit
     logit = constant + float(np.dot(weights, list(evidence.features().values())))
     confidence = float(1 / (1 + np.exp(-np.clip(logit, -50, 50))))
-    success = confidence >= VERDICT.success
+    success = confidence >= VERDICT.success and evidence.explained >= VERDICT.least_explained
     figures = (
         f"overlap {100 * evidence.overlap:.0f} %, {100 * evidence.explained:.0f} % of the target explained, "
         f"{evidence.agreeing} of {evidence.tried} correspondences agree, strain {100 * evidence.strain:.0f} %"
