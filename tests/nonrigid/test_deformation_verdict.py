@@ -25,6 +25,8 @@ def test_more_evidence_never_lowers_the_confidence(given_evidence: Evidence) -> 
 
 def test_success_needs_a_target_that_is_explained() -> None:
     assert judge_deformation(GOOD)[0]
-    assert not judge_deformation(replace(GOOD, explained=VERDICT.least_explained - 0.01))[0]
+    in_part = replace(GOOD, explained=VERDICT.least_explained - 0.01)
+    assert not judge_deformation(in_part)[0]
+    assert judge_deformation(replace(in_part, agreeing=GOOD.tried))[0]  # the target shows more than the source does
     assert not judge_deformation(replace(GOOD, agreeing=0, strain=0.5))[0]
     assert judge_deformation(GOOD)[1] >= VERDICT.success

@@ -37,7 +37,9 @@ class DeformationVerdictParameters:
     success : float
         Least confidence of a success (chosen).
     least_explained : float
-        Share of the target that a success explains at least (chosen): a hand with a wrong finger explains most of it.
+        Share of the target that a success explains at least (chosen): a hand with a wrong finger explains most of it;
+    sure_agreeing : float
+        unless this share of the correspondences agrees (chosen): what the source does not show, it cannot explain.
     """
 
     reach: float = 2.5
@@ -47,6 +49,7 @@ class DeformationVerdictParameters:
     logit: tuple[float, ...] = (-15.0, 14.0, 4.0, 0.7, 1.0, -10.0)
     success: float = 0.9
     least_explained: float = 0.85
+    sure_agreeing: float = 0.85
 
 
 VERDICT = DeformationVerdictParameters()
@@ -77,13 +80,18 @@ class Evidence:
     strain: float
     inlier_rmse: float
 
+    @property
+    def share_agreeing(self) -> float:
+        """Share of the correspondences that agree with the deformation."""
+        return self.agreeing / max(self.tried, 1)
+
     def features(self) -> dict[str, float]:
         """Return the features of the logistic model."""
         return {
             "explained": self.explained,
             "overlap": self.overlap,
             "log agreeing": float(np.log1p(self.agreeing)),
-            "share agreeing": self.agreeing / max(self.tried, 1),
+            "share agreeing": self.share_agreeing,
             "strain": min(self.strain, 1.0),
         }
 
@@ -162,7 +170,8 @@ def judge_deformation(evidence: Evidence) -> tuple[bool, float, str]:
     constant, *weights = VERDICT.logit
     logit = constant + float(np.dot(weights, list(evidence.features().values())))
     confidence = float(1 / (1 + np.exp(-np.clip(logit, -50, 50))))
-    success = confidence >= VERDICT.success and evidence.explained >= VERDICT.least_explained
+    complete = evidence.explained >= VERDICT.least_explained or evidence.share_agreeing >= VERDICT.sure_agreeing
+    success = confidence >= VERDICT.success and complete
     figures = (
         f"overlap {100 * evidence.overlap:.0f} %, {100 * evidence.explained:.0f} % of the target explained, "
         f"{evidence.agreeing} of {evidence.tried} correspondences agree, strain {100 * evidence.strain:.0f} %"
