@@ -169,7 +169,7 @@ def _print(found: Trajectory, errors: dict[str, float] | None) -> None:
     output(f"frames: {len(steps):,}, {f'{len(failed):,} of them not localised' if failed else 'all localised'}")
     located = sum(step.success and step.global_search and step.target == "map" for step in steps)
     output(f"located in the whole map: {located:,}; tracked: {len(steps) - len(failed) - located:,}")
-    position = ", ".join(f"{value:.6g}" for value in steps[-1].pose[:3, 3])
+    position = ", ".join(f"{value:.10g}" for value in steps[-1].pose[:3, 3])  # maps may be in UTM
     output(f"final position: ({position})")
     seconds = np.array([step.seconds for step in steps])
     output(f"time per frame: median {np.median(seconds):.3f} s, maximum {seconds.max():.3f} s")
