@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from random import Random
 import laspy
 import numpy as np
 import pye57
+from tests.support.bags import write_bag
 
 from fuzz.calls import call
 from fuzz.mutations import mutate
@@ -21,6 +24,7 @@ from graphreg.batches.jobs import check_settings, read_jobs
 from graphreg.batches.store import Record, ResultStore
 from graphreg.clouds import as_cloud
 from graphreg.files import formats, read_cloud, write
+from graphreg.files.bags import bag_frames
 from graphreg.files.control_points import read_control_points
 from graphreg.files.g2o import read_graph, write_graph
 from graphreg.files.pose_files import POSE_SUFFIXES, read_poses
@@ -99,6 +103,21 @@ def _read_cloud(path: Path) -> None:
     assert all(len(values) == len(cloud) for values in cloud.attributes.values())
 
 
+def _write_bags(folder: Path) -> None:
+    """ROS bags of one file each: of ROS 1 and of ROS 2, plain and compressed."""
+    clouds = [(POINTS.astype(np.float32), {"t": np.arange(12, dtype=np.uint32)})]
+    with tempfile.TemporaryDirectory() as work:
+        for kind in ("first.bag", "bz2.bag", "lz4.bag", "folder", "mcap", "storage"):
+            path = write_bag(Path(work), kind, {"/points": clouds})
+            file = path if path.is_file() else next(path.glob(f"{kind}.*"))
+            shutil.copyfile(file, folder / f"{path.stem}{file.suffix}")
+
+
+def _read_bag(path: Path) -> None:
+    for frame in bag_frames(path):
+        assert np.isfinite(frame.read().points).all()
+
+
 def _write_poses(folder: Path) -> None:
     for suffix in POSE_SUFFIXES:
         write_poses(folder / f"poses{suffix}", POSES)
@@ -162,6 +181,7 @@ def _write_seed(folder: Path) -> None:
 
 TARGETS = {
     "readers": Target(_write_clouds, _read_cloud),
+    "bags": Target(_write_bags, _read_bag),
     "poses": Target(_write_poses, _read_poses),
     "control": Target(_write_control_points, read_control_points),
     "jobs": Target(_write_jobs, _read_jobs),

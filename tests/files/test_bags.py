@@ -17,7 +17,8 @@ from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, fr
 
 pytest.importorskip("rosbags")
 
-KINDS = ("first.bag", "bz2.bag", "lz4.bag", "folder", "mcap")
+COMPRESSED = ("bz2.bag", "lz4.bag", "message", "file", "storage")
+KINDS = ("first.bag", "folder", "mcap", *COMPRESSED)
 
 
 def clouds(count: int, seed: int = 0) -> list[Any]:
@@ -102,12 +103,32 @@ def test_a_damaged_message_is_refused(change: str) -> None:
         frame.read()
 
 
+@pytest.mark.parametrize("kind", COMPRESSED)
+def test_what_expands_without_bound_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand equal points take next to no bytes; with limits as small as theirs, they are too much."""
+    path = write_bag(tmp_path, kind, {"/points": [(np.zeros((1000, 3)), {})]})
+    assert [len(frame.read()) for frame in bag_frames(path)] == [1000]
+    monkeypatch.setattr("graphreg.files.bags.LARGEST_CHUNK", 10_000)
+    monkeypatch.setattr("graphreg.files.bags.LARGEST_EXPANSION", 2)
+    with pytest.raises(FileError, match="larger than 1 GB|expands to more than 2 times"):
+        list(bag_frames(path))
+
+
+def test_an_index_beyond_any_file_is_damage(tmp_path: Path) -> None:
+    path = write_bag(tmp_path, "first.bag", {"/points": clouds(1)})
+    whole = path.read_bytes()
+    at = whole.index(b"index_pos=") + len(b"index_pos=")
+    path.write_bytes(whole[:at] + (2**63 + 1).to_bytes(8, "little") + whole[at + 8 :])
+    with pytest.raises(FileError, match="damaged"):
+        bag_frames(path)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["first.bag", "lz4.bag", "mcap", "folder"])
+@pytest.mark.parametrize("kind", ["first.bag", "lz4.bag", "mcap", "folder", "message", "file", "storage"])
 def test_damaged_bags_are_refused_or_read(kind: str, tmp_path: Path) -> None:
     """Whatever bytes are lost or changed: frames, or a FileError, and nothing else."""
     path = write_bag(tmp_path, kind, {"/points": clouds(2)})
-    file = path if path.is_file() else next(each for each in path.iterdir() if each.suffix in (".mcap", ".db3"))
+    file = path if path.is_file() else next(each for each in path.iterdir() if each.suffix != ".yaml")
     whole = file.read_bytes()
     rng = np.random.default_rng(0)
 

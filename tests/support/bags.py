@@ -13,7 +13,7 @@ STAMP = 1_700_000_000_123_456_789
 
 
 def message_of(
-    store: Any, points: Any, extra: dict[str, Any] | None = None, *, order: str = "<", number: str = "f4",
+    store: Any, points: Any, extra: dict[str, Any] | None = None, *, order: Any = "<", number: str = "f4",
     padding: int = 0, rows: int = 1, row_padding: int = 0,
 ) -> Any:  # fmt: skip
     """A PointCloud2 message of points and further fields."""
@@ -25,7 +25,7 @@ def message_of(
     for name, values in columns.items():
         offsets[name] = at
         at += values.dtype.itemsize + padding
-    dtype = np.dtype(
+    dtype: Any = np.dtype(
         {
             "names": list(columns),
             "formats": [values.dtype.newbyteorder(order) for values in columns.values()],
@@ -53,7 +53,7 @@ def message_of(
 def write_bag(folder: Path, kind: str, topics: dict[str, list[Any]], **layout: Any) -> Path:
     """Write clouds, each (points, further fields), to topics of a bag."""
     from rosbags.rosbag1 import Writer as FirstWriter
-    from rosbags.rosbag2 import StoragePlugin
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
     from rosbags.rosbag2 import Writer as SecondWriter
     from rosbags.typesys import Stores, get_typestore
 
@@ -66,8 +66,10 @@ def write_bag(folder: Path, kind: str, topics: dict[str, list[Any]], **layout: A
         serialise: Any = store.serialize_ros1
     else:
         store = get_typestore(Stores.ROS2_HUMBLE)
-        plugin = StoragePlugin.MCAP if kind == "mcap" else StoragePlugin.SQLITE3
+        plugin = StoragePlugin.MCAP if kind in ("mcap", "storage") else StoragePlugin.SQLITE3
         writer = SecondWriter(path, version=9, storage_plugin=plugin)
+        if kind in ("message", "file", "storage"):  # what is compressed
+            writer.set_compression(CompressionMode[kind.upper()], CompressionFormat.ZSTD)
         serialise = store.serialize_cdr
     with writer:
         text = writer.add_connection("/notes", "std_msgs/msg/String", typestore=store)

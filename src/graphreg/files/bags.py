@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ BAG_SUFFIXES = (".bag", ".mcap", ".db3")
 MESSAGE = "sensor_msgs/msg/PointCloud2"
 # Numbers of the message's data types.
 TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}
-# Chosen: a compressed chunk of ROS 1 may be this many bytes; recorders write less than a thousandth.
+# Chosen: a compressed chunk or message may be this many bytes; recorders write less than a thousandth.
 LARGEST_CHUNK = 1 << 30
+# Chosen: a compressed file may be this many times as large as it is on disk; those of sensors are less than ten.
+LARGEST_EXPANSION = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +165,7 @@ def _opened(path: Path) -> Iterator[Any]:
         else:
             from rosbags.rosbag2 import Reader as SecondReader
 
+            _limit_second_version()
             reader = SecondReader(path)
         reader.open()
     with closing(reader):
@@ -182,11 +186,36 @@ def _limit_chunks(reader: Any) -> None:
             reader.chunks[position] = chunk._replace(decompressor=limited)
 
 
+@cache
+def _limit_second_version() -> None:
+    """Have the library expand messages, chunks and files of ROS 2 within limits; it has no option for that."""
+    names = ("rosbags.rosbag2.reader", "rosbags.rosbag2.storage_mcap", "lz4.frame")
+    reader, storage, lz4 = (import_library(name, "reading ROS bags", "bags") for name in names)
+    zstd = reader.zstd
+
+    class LimitedFile(zstd.ZstdFile):  # type: ignore[misc, name-defined]
+        def __init__(self, file: BinaryIO, mode: str) -> None:
+            self.left = LARGEST_EXPANSION * os.fstat(file.fileno()).st_size
+            super().__init__(file, mode)
+
+        def read(self, size: int = -1) -> bytes:
+            data: bytes = super().read(size)
+            self.left -= len(data)
+            if self.left < 0:
+                raise ValueError(f"it expands to more than {LARGEST_EXPANSION} times its size")
+            return data
+
+    expand = partial(_expanded, zstd.ZstdDecompressor)
+    storage.DECOMPRESSORS["zstd"] = lambda data, _: expand(data)
+    storage.DECOMPRESSORS["lz4"] = lambda data, _: _expanded(lz4.LZ4FrameDecompressor, data)
+    reader.zstd = SimpleNamespace(open=LimitedFile, decompress=expand)
+
+
 def _expanded(maker: Callable[[], Any], data: bytes) -> bytes:
     decompressor = maker()
     expanded = bytes(decompressor.decompress(data, LARGEST_CHUNK))
     if not decompressor.eof:
-        raise ValueError("a compressed chunk is truncated, or larger than 1 GB")
+        raise ValueError("compressed data are truncated, or larger than 1 GB")
     return expanded
 
 

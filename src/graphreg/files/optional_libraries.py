@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -44,7 +45,8 @@ def reporting_damage(path: Path) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit, GeneratorExit, FileError):
         raise
     except BaseException as problem:  # a panic of Rust code is no Exception
-        if isinstance(problem, OSError) and problem.errno is not None:
+        # An invalid argument is a position beyond any file, which the file states.
+        if isinstance(problem, OSError) and problem.errno not in (None, errno.EINVAL):
             raise
         message = str(problem).strip().split("\n")[0] or type(problem).__name__
         raise FileError(path, f"is damaged ({message})") from problem
