@@ -224,6 +224,7 @@ def test_control_points_join_scans_that_do_not_overlap() -> None:
         ([np.zeros((4, 3)), np.zeros((20, 3))], ["a", "b"], "a: has 4 points, but at least 11 are needed"),
         ([np.zeros((20, 3)), np.eye(3)[[0, 1, 2] * 5]], ["a", "b"], "a: has 1 distinct points, but at least 11"),
         ([np.zeros((20, 3)), b"text"], ["a", "b"], "b: expected an"),
+        ([1e-300 * np.mgrid[0:4, 0:4, 0:4].reshape(3, -1).T] * 2, ["a", "b"], "extent of 3e-300, too small for a pose"),
     ],
 )
 def test_bad_input_is_named(clouds: object, names: list[str] | None, message: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.clouds import Cloud, Floats, Mask, as_cloud
+from graphreg.clouds import MIN_EXTENT, Cloud, Floats, Mask, as_cloud, extent
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
@@ -72,6 +72,8 @@ class MultiwayParameters:
 
 
 MULTIWAY = MultiwayParameters()
+# Derived: an information matrix is the reciprocal of squared errors, which are far below a scan's extent.
+LEAST_EXTENT = MIN_EXTENT**0.5
 
 
 @dataclass(frozen=True)
@@ -439,18 +441,20 @@ def _default_names(clouds: Sequence[Any]) -> tuple[str, ...]:
 def _preprocessed(
     clouds: Sequence[Any], names: Sequence[str], settings: EngineSettings, seed: int
 ) -> tuple[tuple[Cloud, ...], dict[int, PreprocessedCloud], dict[str, str]]:
-    """The clouds, checked; the scans that are made of them, by number; and which have too few points, and why."""
+    """The clouds, checked; the scans that are made of them, by number; and which cannot be used, and why."""
     least = settings.k + 1
     accepted = tuple(as_cloud(cloud, name, 0) for cloud, name in zip(clouds, names, strict=True))
     scans: dict[int, PreprocessedCloud] = {}
     unusable: dict[str, str] = {}
     for number, (name, cloud) in enumerate(zip(names, accepted, strict=True)):
         scan = prepare_sample(cloud, seed=seed) if len(cloud) >= least else None
-        if scan is not None and len(scan) >= least:
-            scans[number] = scan
-        else:
+        if scan is None or len(scan) < least:
             count = f"{len(cloud)} points" if scan is None else f"{len(scan)} distinct points"
             unusable[name] = f"has {count}, but at least {least} are needed"
+        elif (size := extent(scan.local_points)) < LEAST_EXTENT:
+            unusable[name] = f"has an extent of {size:g}, too small for a pose graph"
+        else:
+            scans[number] = scan
     if len(scans) < 2:
         name, why = next(iter(unusable.items()))
         raise InputError(f"{name}: {why}")
