@@ -26,6 +26,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import numpy as np
 
+from graphreg import clouds
 from graphreg.clouds import Floats
 from graphreg.datasets.convex_scenes import ConvexScene
 from graphreg.datasets.implicit_surfaces import ImplicitSurface
@@ -40,10 +41,16 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def _write_bytecode_elsewhere(config: pytest.Config) -> None:
-    """Where Python is told to write none beside the sources: every process that a test starts would compile them."""
-    if sys.dont_write_bytecode and hasattr(config, "cache"):
-        folder = str(config.cache.mkdir("bytecode"))
-        sys.dont_write_bytecode, sys.pycache_prefix = False, folder
+    """Where Python is told to write none beside the sources: every process would compile what it imports.
+
+    Libraries that were compiled when they were installed would be compiled again: if graphreg is one of them, the
+    folder is for the tests alone, while they are collected.
+    """
+    if not sys.dont_write_bytecode or not hasattr(config, "cache"):
+        return
+    folder = str(config.cache.mkdir("bytecode"))
+    sys.dont_write_bytecode, sys.pycache_prefix = False, folder
+    if not Path(str(clouds.__spec__.cached)).exists():
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
 
@@ -57,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Modules and tests last until the end: garbage is collected without looking at them again."""
+    if "PYTHONDONTWRITEBYTECODE" in os.environ:
+        sys.dont_write_bytecode, sys.pycache_prefix = True, None
     gc.collect()
     gc.freeze()
     gc.enable()

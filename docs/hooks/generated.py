@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 import typer
@@ -48,9 +49,10 @@ def every_command() -> str:
     return "\n\n".join(_section(words, command) for words, command in commands())
 
 
-def commands() -> Iterator[tuple[str, Any]]:
+@lru_cache
+def commands() -> tuple[tuple[str, Any], ...]:
     """Every command that does something, by the words that call it."""
-    yield from _below("graphreg", typer.main.get_command(app))
+    return tuple(_below("graphreg", typer.main.get_command(app)))
 
 
 def examples_of(command: Any) -> list[str]:

@@ -22,13 +22,18 @@ from graphreg.method_interface import Outcome
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import pose, rotation_from_vector, transform
 
-open3d = pytest.importorskip(
-    "open3d", reason="open3d is not installed: pip install 'graphreg[peers]'", exc_type=ImportError
-)
+open3d: Any = None
 
 # Coarser than by default, so that all pairs take seconds.
 VOXELS = 100
 LID = "teapot_lid_to_teapot"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _import_open3d(scans: Path) -> None:
+    """Not where tests are collected: it takes seconds."""
+    reason = "open3d is not installed: pip install 'graphreg[peers]'"
+    globals()["open3d"] = pytest.importorskip("open3d", reason=reason, exc_type=ImportError)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -20,11 +21,10 @@ from graphreg.reports.display_clouds import describe_pair
 from graphreg.reports.live import LiveRegistration, RunSettings, State
 from graphreg.reports.pictures import BLUE, ORANGE
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'graphreg[view]'")
-
-from graphreg.reports.viewer import Viewer
-
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("viser") is None, reason="viser is not installed: pip install 'graphreg[view]'"),
+]
 
 Pixels = NDArray[np.uint8]
 T_TARGET_SOURCE = pose(rotation_from_vector([0.1, -0.15, 0.2]), [0.1, 0.05, 0.1])
@@ -90,6 +90,8 @@ def opened(chromium: Browser) -> Iterator[Shown]:
     body = small_scan("hare")
     target = body[::2] + FAR
     source = transform(inverse(T_TARGET_SOURCE), body[1::2]) + FAR
+    from graphreg.reports.viewer import Viewer  # viser takes long to import
+
     live = LiveRegistration(source, target, threads=2)
     saved: list[graphreg.Result] = []
 

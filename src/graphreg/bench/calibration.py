@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
-from scipy.stats import rankdata
 
 from graphreg.clouds import Floats
 from graphreg.engine.evidence import EVIDENCE, Evidence
@@ -36,6 +35,8 @@ NEWTON_STEPS, RIDGE = 30, 0.1
 
 def area_under_roc(confidence: Sequence[float], correct: Sequence[bool]) -> float:
     """Return the probability that a correct run has a higher confidence than a wrong one; ties count half."""
+    from scipy.stats import rankdata  # a second to import, for every command and experiment
+
     positive = np.asarray(correct, bool)
     count = np.count_nonzero(positive)
     if count in (0, len(positive)):

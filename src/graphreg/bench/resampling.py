@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from scipy.stats import spearmanr
 
 from graphreg.bench.measured_parts import PAPER_METHOD, SYNTHETIC_SCANS
 from graphreg.bench.pair_pictures import SCALE_BAR, SIZE, upright
@@ -64,6 +63,8 @@ def measure(job: Job, data: Path | None) -> Iterator[dict[str, Any]]:
             "figure": f"median response of the {share:.0%} kept, over that of all points",
             "value": float(np.median(response[kept])) / everything,
         }
+    from scipy.stats import spearmanr  # a second to import, for every command and experiment
+
     corresponding = _corresponding_points(pair)
     for name, feature in (("response intensity", intensity), ("V_g", _variation)):
         of_source, of_target = feature(pair.source), feature(pair.target)
