@@ -32,7 +32,7 @@ from graphreg.datasets.convex_scenes import ConvexScene
 from graphreg.datasets.implicit_surfaces import ImplicitSurface
 from graphreg.datasets.scan_setups import SETUPS
 
-settings.register_profile("all", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("fast", settings.get_profile("all"), max_examples=15)
 
 # A shell starts background jobs with Ctrl-C ignored, which commands that tests start would inherit.
@@ -185,7 +185,8 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("graphreg.cli.demo")  # as a name of the package, it is the function
     monkeypatch.setattr(module, "SCAN_PICTURE", (320, 84))
     monkeypatch.setattr(module, "REGISTRATION_PICTURE", (320, 120))
-    for page in ("registration_page", "multiway_page", "trajectory_page"):
+    pages = "registration_page", "multiway_page", "trajectory_page", "comparison_page", "deformation_page"
+    for page in (*pages, "notebook_pictures"):
         monkeypatch.setattr(f"graphreg.reports.{page}.PICTURE", (140, 56))
     monkeypatch.setattr("graphreg.reports.pictures.SAMPLES", 1)
     monkeypatch.setattr("graphreg.reports.animations.MOVING", 2)

@@ -27,6 +27,7 @@ SLOW = (
     "graphreg.baselines.super4pcs",
     "graphreg.batches.batch_run",
     "graphreg.datasets.city",
+    "graphreg.datasets.city_routes",
     "graphreg.datasets.deformed_bodies",
     "graphreg.datasets.photogrammetry",
     "graphreg.datasets.synthetic",

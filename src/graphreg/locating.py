@@ -113,7 +113,7 @@ def locate(
     >>> import numpy as np
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> pair = synthetic.pair("casting", 20.0)
+    >>> pair = synthetic.pair("casting", 20.0, points=5000)
     >>> near = np.linalg.norm(pair.source - pair.source[0], axis=1) < 0.4
     >>> found = graphreg.locate(pair.source[near], pair.target)
     >>> found[0].success

@@ -48,6 +48,7 @@ def test_scans_that_are_aligned_are_compared_as_they_are(run: CommandLine) -> No
     assert "beyond the level of detection (95 %): 0.0 %" in done.out
 
 
+@pytest.mark.slow
 def test_a_known_pose_is_used(run: CommandLine) -> None:
     plain = run("compare", "aligned.ply", "part.stl", "--aligned")
     done = run("compare", "scan.ply", "part.stl", "--transform", "T.txt")

@@ -16,7 +16,7 @@ from graphreg.cli import app
 
 @pytest.fixture
 def scans(tmp_path: Path) -> tuple[Path, Path]:
-    for name, points in (("a.ply", bumpy_body(500)), ("b.ply", bent(bumpy_body(500, 1), 0.3))):
+    for name, points in (("a.ply", bumpy_body(250)), ("b.ply", bent(bumpy_body(250, 1), 0.3))):
         graphreg.write(tmp_path / name, points)
     return tmp_path / "a.ply", tmp_path / "b.ply"
 
@@ -43,6 +43,7 @@ def test_several_targets_are_followed_in_time(scans: tuple[Path, Path]) -> None:
     assert "b.ply: " in done.stdout
 
 
+@pytest.mark.slow
 def test_bad_arguments(scans: tuple[Path, Path]) -> None:
     for words in (
         ["--method", "magic"],

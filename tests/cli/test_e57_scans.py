@@ -47,6 +47,7 @@ def test_the_identity_is_an_initial_transform(site: CommandLine) -> None:
     np.testing.assert_allclose(graphreg.read_poses("T.npy")[0], np.eye(4), rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_all_scans_of_a_file_are_registered(site: CommandLine, T_target_source: Floats) -> None:
     done = site("multiway", "site.e57", "-o", "poses")
     assert done.status == 0, done.err

@@ -20,7 +20,7 @@ PARTS = parts()
 def test_a_scan_is_registered_with_its_model_or_refused(name: str, partial: bool) -> None:
     part = PARTS[name]
     rng = np.random.default_rng(2)
-    points, normals = part.sample(8_000, seed=5)
+    points, normals = part.sample(4_000, seed=5)
     if partial:  # what a direction sees of a convex body
         view = rng.normal(size=3)
         points = points[normals @ (view / np.linalg.norm(view)) > -0.3]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from docs.hooks.generated import commands, every_command, examples_of, settings_of_every_method, undocumented
+from tests.support.commands import invoke
 
 import graphreg
 
@@ -112,12 +113,11 @@ def test_examples_fit_a_terminal_of_80_columns() -> None:
 
 
 @pytest.mark.slow
-def test_options_are_those_of_help() -> None:
+def test_options_are_those_of_help(monkeypatch: pytest.MonkeyPatch) -> None:
     page = every_command()
-    done = subprocess.run(
-        [sys.executable, "-c", "from graphreg.cli import main; main()", "register", "--help"],
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("NO_COLOR", "1")
+    done = invoke(["register", "--help"])
     section = page.split("## graphreg register\n")[1].split("\n## ")[0]
     options = set(re.findall(r"--[a-z][\w-]+", done.stdout)) - {"--help"}
     assert len(options) > 10

@@ -19,7 +19,7 @@ from tests.support.strategies import small_pair
 
 import graphreg
 from graphreg.clouds import as_cloud
-from graphreg.datasets import city
+from graphreg.datasets import city, deformed_bodies
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
 LINES = {line: needs for line, needs in lines_of_shell().items() if not line.startswith(LASTING)}
@@ -85,6 +85,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_city(monkeypatch: pytest.MonkeyPatch) -> None:
     for function in (city.city_map, city.frame):
         monkeypatch.setitem(function.__kwdefaults__, "size", 200.0)
+
+
+@pytest.fixture
+def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of the points, also in the frames that are made of pairs."""
+
+    def smaller(*arguments: Any, points: int, **options: Any) -> Any:
+        return deformed_pair(*arguments, points=points // 3, **options)
+
+    deformed_pair = deformed_bodies.deformed_pair
+    monkeypatch.setattr(deformed_bodies, "deformed_pair", smaller)
 
 
 def T_target_source() -> np.ndarray:
@@ -157,7 +168,7 @@ def run(chosen: list[Block]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON}), ids=lambda page: page.name)
-@pytest.mark.usefixtures("small_pictures", "small_city")
+@pytest.mark.usefixtures("small_pictures", "small_city", "small_bodies")
 def test_the_python_of_a_page_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     run([block for block in PYTHON if block.page == page and not block.needs])

@@ -48,6 +48,7 @@ def test_frames_are_those_that_were_written(kind: str, tmp_path: Path) -> None:
     st.sampled_from("<>"), st.sampled_from(["f4", "f8"]), st.integers(0, 7), st.sampled_from([1, 2, 4]),
     st.integers(0, 5), st.sampled_from(sorted(TYPES.values())),
 )  # fmt: skip
+@pytest.mark.slow
 def test_any_layout_is_read(order: str, kind: str, padding: int, rows: int, row_padding: int, time_kind: str) -> None:
     from rosbags.typesys import Stores, get_typestore
 

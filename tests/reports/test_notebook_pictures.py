@@ -22,6 +22,7 @@ def picture_of(html: str) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
 def test_results_have_a_picture() -> None:
     frames = [scan.points for scan in synthetic.sequence("hare", 2, 20, points=1500)]
     results = (

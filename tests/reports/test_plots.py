@@ -28,6 +28,7 @@ def test_the_same_input_gives_the_same_text_whatever_the_users_style() -> None:
     assert "<dc:date>" not in first
 
 
+@pytest.mark.slow
 def test_a_figure_is_labelled_and_has_ink_for_dark_pages() -> None:
     pytest.importorskip("matplotlib")
     both = {**LINE, "graphreg": ([0, 1, 2], [1.0, 2.0, 3.0])}
@@ -39,6 +40,7 @@ def test_a_figure_is_labelled_and_has_ink_for_dark_pages() -> None:
     assert f"fill: {INK}" in text
 
 
+@pytest.mark.slow
 def test_only_values_below_the_floor_are_labelled_as_such() -> None:
     pytest.importorskip("matplotlib")
     text = plot_grid([Panel({"icp": ([0, 1], [1e-3, 1.0])}, "t", "x", "y", log_y=True, floor=1e-4)], "one")

@@ -172,6 +172,7 @@ def test_names_are_escaped(tmp_path: Path, result: graphreg.Result) -> None:
     assert len([tag for tag, _ in page.elements if tag == "script"]) == 3
 
 
+@pytest.mark.slow
 def test_bad_input_is_named_and_leaves_no_file(tmp_path: Path, result: graphreg.Result) -> None:
     path = tmp_path / "report.html"
     for message, arguments in (

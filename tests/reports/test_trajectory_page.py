@@ -85,6 +85,7 @@ def test_dots_are_registered_predicted_or_ground_truth(trajectory: Trajectory) -
     assert (dots[kinds == GROUND_TRUTH][:, 1] == 1).all()
 
 
+@pytest.mark.slow
 def test_loops_are_counted_listed_and_drawn(trajectory: Trajectory, tmp_path: Path) -> None:
     for loops, title, ends in ((None, False, 0), ((), True, 0), ((Loop(5, 1, np.eye(4), 0.93, 0.7),), True, 2)):
         trajectory_report(replace(trajectory, loops=loops), tmp_path / "page.html")

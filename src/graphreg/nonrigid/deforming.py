@@ -91,7 +91,7 @@ def deform(
     >>> import numpy as np
     >>> import graphreg
     >>> from graphreg.datasets import deformed_bodies
-    >>> pair = deformed_bodies.deformed_pair("hare turning its head", points=1500)
+    >>> pair = deformed_bodies.deformed_pair("hare turning its head", points=500)
     >>> found = graphreg.deform(pair.source, pair.target)
     >>> error = np.linalg.norm(found.points - pair.truth, axis=1)
     >>> bool(np.median(error) < 0.004)
