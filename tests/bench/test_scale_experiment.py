@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from graphreg.bench import scale
+from graphreg.engine.scale_observability import SCALE_OBSERVABILITY
 
 
 def test_jobs_are_objects_facades_rooms_and_cross_modal_pairs() -> None:
-    kinds = {job.kind for job in scale.jobs(None)}
+    kinds = {job.kind for job in scale.jobs(None) if isinstance(job, scale.ScaleJob)}
     assert kinds == {"object", "tls", "indoor", scale.CROSS_MODAL}
 
 
@@ -22,3 +24,16 @@ def test_a_job_measures_every_method_against_the_true_scale() -> None:
     (line,) = (line for line in scale.tables(rows)[""] if line["kind"] == "all" and line["method"] == scale.OURS)
     assert line["correct"] == "2 of 2"
     assert any("not correct on: none" in text for text in scale.summary(rows))
+
+
+def test_the_fit_finds_the_factor_that_the_errors_were_sampled_with() -> None:
+    rng = np.random.default_rng(2)
+    correlated, independent = rng.uniform(0.5, 2, (2, 4_000)) * 1e-6
+    errors = rng.normal(size=4_000) * np.sqrt(independent + 3.0 * correlated)
+    variances = independent + SCALE_OBSERVABILITY.correlated * correlated
+    rows = [
+        {"log scale error": error, "variance": variance, "correlated": part}
+        for error, variance, part in zip(errors, variances, correlated, strict=True)
+    ]
+    # The standard error of a variance from 4,000 samples is 2.2 %, of a factor of a part of it about twice that.
+    assert scale.fit_correlated(rows) == pytest.approx(3.0, rel=0.15)

@@ -7,7 +7,8 @@ import pytest
 
 import graphreg
 from graphreg.clouds import Floats
-from graphreg.engine.scale_observability import SCALE
+from graphreg.engine.scale_observability import SCALE, sum_over_patches
+from graphreg.engine.similarity_refinement import SimilarityEquations
 
 
 def sides(count: int, far: bool, seed: int) -> Floats:
@@ -49,3 +50,19 @@ def test_the_covariance_is_symmetric_and_positive() -> None:
     assert result.covariance.shape == (7, 7)
     assert np.allclose(result.covariance, result.covariance.T)
     assert np.linalg.eigvalsh(result.covariance / np.sqrt(np.outer(*[np.diag(result.covariance)] * 2))).min() > 0
+
+
+def equations_with(residuals: Floats, positions: Floats) -> SimilarityEquations:
+    gradients = residuals[:, None] * np.ones(7)
+    return SimilarityEquations(np.eye(7), gradients.sum(axis=0), 1.0, 1.0, positions, gradients)
+
+
+def test_residuals_that_neighbours_share_weigh_more_than_independent_ones() -> None:
+    rng = np.random.default_rng(4)
+    positions = rng.uniform(-1, 1, (20_000, 3))
+    independent = rng.normal(size=len(positions))
+    alone = sum_over_patches(equations_with(independent, positions))[6, 6]
+    # Independent ones: the sum of squares, whatever the patches; its standard error over some 100 patches is 15 %.
+    assert alone == pytest.approx((independent**2).sum(), rel=0.5)
+    shared = np.sin(3 * positions[:, 0]) * np.sqrt(2)
+    assert sum_over_patches(equations_with(shared, positions))[6, 6] > 20 * alone

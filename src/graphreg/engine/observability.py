@@ -58,11 +58,15 @@ class Observability:
         of the data), both applied after the transform, in the target's frame.
     degenerate_directions : tuple of str
         Rotations and translations that the surfaces do not constrain, in words.
+    correlated : (7, 7) ndarray or None
+        With a scale, the covariance that follows from residuals which neighbouring surfels share, before its factor;
+        see `scale_observability`.
     """
 
     centre: Floats
     covariance: Floats
     degenerate_directions: tuple[str, ...]
+    correlated: Floats | None = None
 
 
 def observability_of(

@@ -60,14 +60,20 @@ RETRY = RetryParameters()
 _log = logging.getLogger(__name__)
 
 
-def register_graphreg(arguments: EngineRun, retry: bool = True) -> EngineOutcome:
+def register_graphreg(arguments: EngineRun, retry: bool = True, known: EngineOutcome | None = None) -> EngineOutcome:
     """Register the source to the target from any initial pose; with `init`, only refine that pose.
 
-    Without `retry`, the first estimate is the outcome.
+    Without `retry`, the first estimate is the outcome. With `known`, such an outcome of the same run, only retries are
+    left to make.
     """
     run = _TimedRun(**vars(arguments), clock=_StageClock())
-    first = estimate = _estimate(run, _describe(run))
-    verdict = _judge(run, estimate)
+    if known is None:
+        first: PoseEstimate = _estimate(run, _describe(run))
+        verdict = _judge(run, first)
+    else:
+        first, verdict = known, known.verdict
+        run.clock.seconds.update(known.timings)
+    estimate = first
     if run.init is not None or _stopped(first) or not retry:
         return _outcome(run, estimate, verdict)
     if verdict.success and _may_repeat(verdict.evidence):
@@ -87,7 +93,7 @@ def register_graphreg(arguments: EngineRun, retry: bool = True) -> EngineOutcome
 
 
 def _outcome(run: _TimedRun, estimate: PoseEstimate, verdict: Verdict) -> EngineOutcome:
-    return EngineOutcome(**{**estimate.__dict__, "timings": run.clock.seconds}, verdict=verdict)
+    return EngineOutcome(**{**estimate.__dict__, "timings": run.clock.seconds, "verdict": verdict})
 
 
 def _stopped(estimate: PoseEstimate) -> bool:

@@ -70,23 +70,27 @@ def register_any_scale(
     if init is not None:
         scale, rigid = split_similarity(init)
         return _similarity(run, run.register_at(float(np.clip(scale, *limits)), rigid), 0.0)
-    proposed = propose_scales(*run.preprocessed(settings.points), settings, limits, threads)
+    # What is computed from the target alone is computed once.
+    clouds = run.preprocessed(settings.points)
+    proposed = propose_scales(*clouds, settings, limits, threads)
     best, equal = proposed[0].scale, 0
     history: tuple[Iteration, ...] = ()
+    known: EngineOutcome | None = None
     if len(proposed) > 1 and not is_clear(proposed):
+        quick_run = run if settings.weights is not None else replace(run, target=clouds[1])
         tried = []
         for hypothesis in proposed:
-            tried.append(run.register_at(hypothesis.scale, before=history, quick=True))
+            tried.append(quick_run.register_at(hypothesis.scale, before=history, quick=True))
             history = tried[-1].history
             if tried[-1].stopped:
                 return tried[-1].outcome()
         probable = max(tried, key=lambda each: each.rigid.verdict.probability)
-        best = probable.scale
+        best, known = probable.scale, probable.rigid
         equal = sum(
             each.rigid.verdict.success and abs(np.log(each.scale / best)) > SIMILARITY.distinct for each in tried
         )
-    voting = time.perf_counter() - began
-    outcome = _similarity(run, run.register_at(best, before=history), voting)
+    voting = time.perf_counter() - began - (sum(known.timings.values()) if known else 0.0)
+    outcome = _similarity(run, run.register_at(best, before=history, known=known), voting)
     return _ambiguous(outcome, 1 + equal) if equal else outcome
 
 
@@ -97,18 +101,28 @@ class _ScaledRun(EngineRun):
     limits: tuple[float, float]
 
     def register_at(
-        self, scale: float, init: Floats | None = None, before: tuple[Iteration, ...] = (), quick: bool = False
+        self,
+        scale: float,
+        init: Floats | None = None,
+        before: tuple[Iteration, ...] = (),
+        quick: bool = False,
+        known: EngineOutcome | None = None,
     ) -> _Registered:
-        """Register the source, scaled, rigidly; `quick`: without retries. `before`: the history so far."""
+        """Register the source, scaled, rigidly.
+
+        `quick`: without retries; `known`: such a registration at this scale; `before`: the history so far.
+        """
+        repeated = 0 if known is None else len(known.history)
+        offset = len(before) - repeated
 
         def report(iteration: Iteration) -> bool:
-            return self.callback is not None and bool(self.callback(_of_source(iteration, scale, len(before))))
+            return self.callback is not None and bool(self.callback(_of_source(iteration, scale, offset)))
 
         cloud, settings = self.source, replace(self.settings, scale=False)
         scaled = cloud.scaled(scale) if isinstance(cloud, PreprocessedCloud) else cloud * scale
         run = EngineRun(scaled, self.target, settings, init, self.seed, self.threads, report)
-        rigid = register_graphreg(run, retry=False) if quick else register_or_locate(run)
-        history = (*before, *(_of_source(iteration, scale, len(before)) for iteration in rigid.history))
+        rigid = register_graphreg(run, retry=False) if quick else register_or_locate(run, known)
+        history = (*before, *(_of_source(iteration, scale, offset) for iteration in rigid.history[repeated:]))
         return _Registered(scale, rigid, history, self.points[0], init is None)
 
 

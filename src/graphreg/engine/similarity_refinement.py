@@ -88,12 +88,18 @@ class SimilarityEquations:
     gradient : (7,) ndarray
     weight, squared : float
         Sum of the weights, and weighted sum of squared residuals.
+    positions : (N, 3) ndarray
+        Of the correspondences, from the centre.
+    gradients : (N, 7) ndarray
+        What each of them adds to the gradient.
     """
 
     information: Floats
     gradient: Floats
     weight: float
     squared: float
+    positions: Floats
+    gradients: Floats
 
     def step(self, centre: Floats) -> Floats:
         """Return the similarity (4, 4) that minimises the linearised distances."""
@@ -130,7 +136,10 @@ def similarity_equations(
     along = np.einsum("ij,ij->i", middle, pairs.normal)
     jacobian = np.column_stack([np.cross(middle, pairs.normal), pairs.normal, along])
     weighted = jacobian * w[:, None]
-    return SimilarityEquations(weighted.T @ jacobian, -weighted.T @ residual, float(w.sum()), float(w @ residual**2))
+    gradients = -weighted * residual[:, None]
+    return SimilarityEquations(
+        weighted.T @ jacobian, gradients.sum(axis=0), float(w.sum()), float(w @ residual**2), middle, gradients
+    )
 
 
 @dataclass(frozen=True, eq=False)

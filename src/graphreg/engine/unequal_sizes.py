@@ -40,9 +40,12 @@ class UnequalSizesParameters:
 UNEQUAL_SIZES = UnequalSizesParameters()
 
 
-def register_or_locate(run: EngineRun) -> EngineOutcome:
-    """Register the source to the target; where that fails and one is much smaller, locate it in the other."""
-    outcome, settings = register_graphreg(run), run.settings
+def register_or_locate(run: EngineRun, known: EngineOutcome | None = None) -> EngineOutcome:
+    """Register the source to the target; where that fails and one is much smaller, locate it in the other.
+
+    `known`: the outcome without retries, where there is one already.
+    """
+    outcome, settings = register_graphreg(run, known=known), run.settings
     stopped = len(outcome.history) < 2
     chosen = (settings.dof, settings.voxel, settings.weights) != (None, None, None)
     if run.init is not None or stopped or chosen or outcome.verdict.success or not _sizes_differ(outcome):
