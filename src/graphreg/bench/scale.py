@@ -199,9 +199,9 @@ def measure(job: ScaleJob | SigmaJob, data: Path | None) -> Iterator[dict[str, A
             "method": name,
             "true scale": pair.scale,
             "correct": bool(degrees <= pair.max_degrees and distance <= 1),
-            "rotation error (deg)": degrees,
-            "rmsd / tolerance": distance,
-            "scale error": abs(scale_of(found) / pair.scale - 1),
+            "rotation error (deg)": _finite(degrees),
+            "rmsd / tolerance": _finite(distance),
+            "scale error": _finite(abs(scale_of(found) / pair.scale - 1)),
             "seconds": seconds,
         }
 
@@ -304,18 +304,25 @@ def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
                     "method": method,
                     "correct": f"{len(correct)} of {len(mine)}",
                     f"scale within {100 * MAX_SCALE_ERROR:g} %": sum(
-                        row["scale error"] <= MAX_SCALE_ERROR for row in mine
+                        row["scale error"] is not None and row["scale error"] <= MAX_SCALE_ERROR for row in mine
                     ),
-                    "median scale error (%)": float(np.median(errors or [np.nan])),
-                    "largest (%)": max(errors, default=float("nan")),
-                    "median rotation error (deg)": float(
-                        np.median([row["rotation error (deg)"] for row in correct] or [np.nan])
-                    ),
-                    "median CPU (s)": float(np.median([row["seconds"] for row in mine])),
-                    "median time ratio": float(np.median(list(_time_ratios(rows, method, kind)))),
+                    "median scale error (%)": _median(errors),
+                    "largest (%)": max(errors, default=None),
+                    "median rotation error (deg)": _median([row["rotation error (deg)"] for row in correct]),
+                    "median CPU (s)": _median([row["seconds"] for row in mine]),
+                    "median time ratio": _median(list(_time_ratios(rows, method, kind))),
                 }
             )
     return {"": lines, **_sigma_tables(of_sigma)}
+
+
+def _finite(value: float) -> float | None:
+    """The value; None where a method returned no similarity, as of a source that has shrunk to a point."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if len(values) else None
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -332,7 +339,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         "target's diagonal; it gets a voxel size that suits the pair",
     ]
     for line in found[""]:
-        if line["kind"] == "all":
+        if line["kind"] == "all" and line["largest (%)"] is not None:
             lines.append(
                 f"{line['method']}: {line['correct']} correct, scale error {line['median scale error (%)']:.3f} % in "
                 f"the median and {line['largest (%)']:.2f} % at most, {line['median time ratio']:.1f} times as long as "
