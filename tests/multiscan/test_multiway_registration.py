@@ -18,6 +18,12 @@ from graphreg.poses import inverse, pose, rotation_from_vector, transform
 from graphreg.reports.multiway_page import multiway_report
 
 
+@lru_cache
+def registered_pair() -> graphreg.Multiway:
+    """Two neighbouring scans of the body, registered."""
+    return graphreg.multiway([body_scans()[0][scan] for scan in (0, 3)])
+
+
 @pytest.mark.slow
 def test_scans_in_any_order_and_pose_are_registered() -> None:
     result = registered_body()
@@ -37,7 +43,7 @@ def test_stages_sum_to_at_most_the_total() -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    again = graphreg.multiway(body_scans()[0], threads=1)
+    again = graphreg.multiway(body_scans()[0], threads=3)
     assert np.array_equal(again.poses, registered_body().poses)
     assert [edge.reason for edge in again.edges] == [edge.reason for edge in registered_body().edges]
 
@@ -45,14 +51,14 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 @pytest.mark.slow
 def test_a_foreign_scan_is_left_out_and_named() -> None:
     clouds, truth = body_scans()
-    mixed = (foreign_scan(), *clouds)
-    names = ("other", "a", "b", "c", "d")
+    mixed = (foreign_scan(), clouds[0], clouds[3])
+    names = ("other", "a", "b")
     calls: list[tuple[int, int]] = []
     result = graphreg.multiway(mixed, names=names, progress=lambda done, total: calls.append((done, total)))
-    assert_registered(result, (1, 2, 3, 4), mixed, (np.eye(4), *truth))
+    assert_registered(result, (1, 2), mixed, (np.eye(4), truth[0], truth[3]))
     assert not result.success
     assert list(result.left_out) == ["other"]
-    assert "not registered to any of 4 scans; the best was " in result.left_out["other"]
+    assert "not registered to any of 2 scans; the best was " in result.left_out["other"]
     assert np.isnan(result.poses[0]).all()
     # Progress is reported after each pair.
     assert [done for done, _ in calls] == list(range(1, len(calls) + 1))
@@ -73,12 +79,12 @@ def test_groups_without_overlap_have_frames_of_their_own() -> None:
 
 @pytest.mark.slow
 def test_scans_far_from_the_origin_are_registered_as_well() -> None:
-    clouds, _ = body_scans()
+    clouds = [body_scans()[0][scan] for scan in (0, 3)]
     offset = np.eye(4)
     offset[:3, 3] = [4e5, 5.4e6, 300.0]
     result = graphreg.multiway([transform(offset, cloud) for cloud in clouds])
-    for scan in range(4):
-        back, near = inverse(offset) @ result.poses[scan] @ offset, registered_body().poses[scan]
+    for scan in range(2):
+        back, near = inverse(offset) @ result.poses[scan] @ offset, registered_pair().poses[scan]
         # Coordinates of millions have nine digits after the point; a rotation by 1e-9 moves what is 5e6 away by 5e-3.
         assert angular_error(back, near) < 0.05
         centroid = clouds[scan].mean(axis=0)[None]
@@ -88,11 +94,11 @@ def test_scans_far_from_the_origin_are_registered_as_well() -> None:
 @pytest.mark.slow
 def test_a_scan_with_most_points_on_one_close_object_is_registered() -> None:
     """So close to a lamp in a room that half of the points are on it."""
-    scans = list(synthetic.sequence("room", 4, 12, viewpoint=84, points=5000))
-    frames = [random_transform(number, 1.0) for number in range(4)]
+    scans = list(synthetic.sequence("room", 3, 12, viewpoint=84, points=4000))
+    frames = [random_transform(number, 1.0) for number in range(3)]
     clouds = tuple(transform(frame, scan.points) for frame, scan in zip(frames, scans, strict=True))
     truth = tuple(scan.pose @ inverse(frame) for frame, scan in zip(frames, scans, strict=True))
-    assert_registered(graphreg.multiway(clouds), (0, 1, 2, 3), clouds, truth)
+    assert_registered(graphreg.multiway(clouds), (0, 1, 2), clouds, truth)
 
 
 @pytest.mark.slow
@@ -235,7 +241,7 @@ def test_bad_input_is_named(clouds: object, names: list[str] | None, message: st
 @pytest.mark.slow
 def test_scans_with_too_few_points_are_left_out_and_named(tmp_path: Path) -> None:
     clouds, _ = body_scans()
-    usable = graphreg.multiway([clouds[0], clouds[3]], names=("a", "b"))
+    usable = registered_pair()
     few = [np.empty((0, 3)), clouds[0], np.ones((30, 3)), clouds[3], np.full((50, 3), np.nan)]
     result = graphreg.multiway(few, names=("none", "a", "one", "b", "nan"))
     assert result.left_out == {

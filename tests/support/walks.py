@@ -19,7 +19,7 @@ POINTS = 3_000
 @lru_cache
 def scene_points(name: str = "room") -> Floats:
     """A scene as points in the world frame, scanned from two sides. Not to be written to."""
-    return np.concatenate([transform(scan.pose, scan.points) for scan in synthetic.sequence(name, 2, points=15_000)])
+    return np.concatenate([transform(scan.pose, scan.points) for scan in synthetic.sequence(name, 2, points=8_000)])
 
 
 def walk_poses(count: int) -> list[Floats]:
