@@ -197,7 +197,8 @@ def icp(points: Floats, tree: cKDTree, start: Floats) -> tuple[Floats, float]:
 def test_no_other_rotation_aligns_a_body_with_itself(name: str) -> None:
     points, tree = complete(name, 80, seed=1), cKDTree(complete(name, 1800, seed=0))
     upright = [Rotation.from_euler("z", angle, degrees=True) for angle in range(30, 360, 30)]
-    octahedral = list(Rotation.create_group("O")) if name in synthetic.bodies() else []
+    # Those about the vertical are among the upright ones.
+    octahedral = [R for R in Rotation.create_group("O") if name in synthetic.bodies() and R.as_matrix()[2, 2] < 0.5]
     at_rest = icp(points, tree, np.eye(3))[1]
     for start in upright + octahedral:
         R, residual = icp(points, tree, start.as_matrix())

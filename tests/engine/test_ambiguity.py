@@ -44,7 +44,7 @@ def test_a_pose_that_others_fit_as_well_as_is_ambiguous(name: str, seed: int) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seed"), [("stairs", 4), ("box 4 %", 0), ("box grid", 1)])
+@pytest.mark.parametrize(("name", "seed"), [("stairs", 4), ("box 4 %", 0)])
 def test_a_scene_that_repeats_itself_is_no_success_although_all_of_it_overlaps(name: str, seed: int) -> None:
     found, _ = registered(name, seed)
     assert not found.success

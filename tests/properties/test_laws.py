@@ -24,7 +24,7 @@ ANOTHER_SAMPLE, ROUNDING = 5 * np.sqrt(2), 0.25
 # Easting and northing of a place in Europe, in UTM coordinates, and larger offsets than any map has.
 OFFSETS = ([4e5, 5e6, 100.0], [1e7, -1e7, 1e7])
 SCENES = ("hare", pytest.param("casting", marks=pytest.mark.slow), pytest.param("room", marks=pytest.mark.slow))
-some = settings(max_examples=3)
+some = settings(max_examples=2)
 
 
 @lru_cache
@@ -98,6 +98,7 @@ def test_another_seed_gives_the_same_pose_up_to_noise(name: str, seed: int) -> N
     assert deviations(name, found.transformation) < ANOTHER_SAMPLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_prepared_clouds_give_the_same_pose(name: str) -> None:
     """One of them the same bits; two up to noise, because their voxel sizes are those that other pairs share."""
