@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -137,9 +136,8 @@ def locate_with_evidence(
     *,
     seed: int = 0,
     threads: int | None = None,
-    accept: Callable[[LocatedPart], bool] | None = None,
 ) -> list[tuple[Location, LocatedPart]]:
-    """Do what `locate` does, and return with each location what the engine found; `accept` as in `locate_part`."""
+    """Do what `locate` does, and return with each location what the engine found."""
     began = time.perf_counter()
     check_integer("most", most, 1)
     require_seed(seed)
@@ -147,7 +145,7 @@ def locate_with_evidence(
     small = _preprocessed(part, "part", settings, seed)
     large = _preprocessed(scene, "scene", settings, seed)
     whole, count = large.whole_cloud(), thread_count(threads)
-    found, timings = locate_part(small, whole, int(most), settings, int(seed), count, accept)
+    found, timings = locate_part(small, whole, int(most), settings, int(seed), count)
     timings["total"] = time.perf_counter() - began
     _log.debug("locate: %d poses in %.3f s (%s)", len(found), timings["total"], timings)
     return [(_location(instance, settings, seed, (small, large), timings), instance) for instance in found]

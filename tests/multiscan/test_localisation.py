@@ -50,6 +50,18 @@ def test_a_walk_is_localised_and_a_lost_frame_found_again(far_map: np.ndarray) -
 
 
 @pytest.mark.slow
+def test_a_map_that_shows_the_same_twice_is_ambiguous() -> None:
+    once = scene_points()
+    aside = pose(rotation_from_vector([0.0, 0.0, 1.0]), [3 * float(np.ptp(once[:, 0])), 1.0, 0.0])
+    frame = walk_frames(1)[0]
+    assert Localisation(once).add(frame).success
+    step = Localisation(np.concatenate([once, transform(aside, once)])).add(frame)
+    assert not step.success
+    assert "ambiguous" in step.reason
+    assert step.confidence <= 0.6
+
+
+@pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads_and_one_by_one() -> None:
     frames = walk_frames(3)
     together = localise(frames, scene_points(), threads=2)

@@ -70,11 +70,7 @@ def find_instances(part: Part, candidates: PartCandidates, symmetry: Symmetry, m
     contradict another.
     """
     poses, scores = candidates.poses, candidates.scores
-    centres = poses[:, :3, :3] @ part.centre + poses[:, :3, 3]
-    best: list[int] = []  # of each place
-    for number, centre in enumerate(centres):
-        if np.all(np.linalg.norm(centre - centres[best], axis=1) > INSTANCES.separation * part.radius):
-            best.append(number)
+    best = distinct_instances(part, candidates)
     ranked = scores[best]
     count = _before_drop(ranked, most)
     instances = []
@@ -95,6 +91,16 @@ def find_instances(part: Part, candidates: PartCandidates, symmetry: Symmetry, m
             )
         )
     return instances
+
+
+def distinct_instances(part: Part, candidates: PartCandidates) -> list[int]:
+    """Return the best candidate of each place, best first."""
+    centres = candidates.poses[:, :3, :3] @ part.centre + candidates.poses[:, :3, 3]
+    best: list[int] = []
+    for number, centre in enumerate(centres):
+        if np.all(np.linalg.norm(centre - centres[best], axis=1) > INSTANCES.separation * part.radius):
+            best.append(number)
+    return best
 
 
 def _before_drop(scores: Floats, most: int) -> int:

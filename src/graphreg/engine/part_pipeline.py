@@ -10,7 +10,6 @@ retry     at a finer resolution, where a pose is probable, but none was located
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +18,8 @@ from graphreg.clouds import Floats
 from graphreg.engine.engine_run import EngineRun
 from graphreg.engine.evidence import Evidence
 from graphreg.engine.outcome import EngineOutcome
-from graphreg.engine.part_candidates import Instance, find_instances
-from graphreg.engine.part_search import Part, inlier_matches, prepare_part, search_part
+from graphreg.engine.part_candidates import Instance, distinct_instances, find_instances
+from graphreg.engine.part_search import Part, inlier_matches, prepare_part, search_part, search_widely
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.scene_index import SceneIndex
@@ -117,12 +116,10 @@ def locate_part(
     settings: EngineSettings,
     seed: int = 0,
     threads: int = 1,
-    accept: Callable[[LocatedPart], bool] | None = None,
 ) -> tuple[list[LocatedPart], dict[str, float]]:
     """Return the instances of a part, best first, and the seconds of each stage.
 
-    These are the ones that are located; where there are none, the best pose found, if any. `accept` can end the search
-    with the best pose found: where the caller has evidence of its own, a finer resolution is not needed.
+    These are the ones that are located; where there are none, the best pose found, if any.
     """
     best: list[LocatedPart] = []
     timings = dict.fromkeys(("describe", "search", "refine"), 0.0)
@@ -138,7 +135,7 @@ def locate_part(
         located = [instance for instance in found if instance.verdict.success]
         if located:
             return located[:most], timings
-        if any(instance.places > 1 for instance in found) or (accept is not None and found and accept(found[0])):
+        if any(instance.places > 1 for instance in found):
             return found, timings
         best = sorted(best + found, key=lambda instance: -instance.verdict.confidence)[:1]
         if not any(map(_may_be_there, found)):
@@ -147,6 +144,21 @@ def locate_part(
         if finer * len(index.described) > PART_PIPELINE.most_scene_surfels:
             break
     return best, timings
+
+
+def part_poses(
+    part: PreprocessedCloud, scene: PreprocessedCloud, most: int, wide: bool = False, threads: int = 1
+) -> Floats:
+    """Return poses of a part in a scene, (P, 4, 4), without a verdict, for a caller with evidence of its own.
+
+    These are the best poses of up to `most` places, then up to half as many others that are best: at one place a part
+    may fit in several orientations. `wide` searches many more places, which takes several times as long.
+    """
+    small, index = prepare_part(part, scene, PART_PIPELINE.surfels[0], threads)
+    candidates = search_widely(small, index, threads) if wide else search_part(small, index, most, threads)
+    chosen = distinct_instances(small, candidates)[:most]
+    chosen += [number for number in range(len(candidates.poses)) if number not in chosen][: most // 2]
+    return np.array([_in_scene(T, small, index) for T in candidates.poses[chosen]]).reshape(-1, 4, 4)
 
 
 def _may_be_there(instance: LocatedPart) -> bool:

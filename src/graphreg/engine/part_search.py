@@ -65,6 +65,8 @@ class PartSearchParameters:
         Surfels of the scene within this share of the part's radius of a place are searched.
     max_refined : int
         Poses refined at each place.
+    wide_places : int
+        Places with most votes that are all searched, where the others did not lead to a pose.
     """
 
     neighbours: int = 6
@@ -80,6 +82,7 @@ class PartSearchParameters:
     separation: float = 0.35
     margin: float = 1.4
     max_refined: int = 6
+    wide_places: int = 256
 
 
 PART_SEARCH = PartSearchParameters()
@@ -177,6 +180,17 @@ def search_part(part: Part, scene: SceneIndex, most: int, threads: int = 1) -> P
         search_place(part, scene, places[place], proposed[near[:, number]], threads)
         for number, place in enumerate(chosen)
     ]
+    return _best_first(part, found)
+
+
+def search_widely(part: Part, scene: SceneIndex, threads: int = 1) -> PartCandidates:
+    """Search every place with many votes, whatever matches propose there: slower, and misses less."""
+    voted = vote_for_places(part, scene, match_part(part, scene, threads), PART_SEARCH.wide_places)
+    return _best_first(part, [search_place(part, scene, place, np.empty((0, 4, 4)), threads) for place in voted])
+
+
+def _best_first(part: Part, found: list[PartCandidates]) -> PartCandidates:
+    """The candidates of several places as one."""
     if not found:
         return PartCandidates(np.empty((0, 4, 4)), np.empty(0), 0)
     poses = np.concatenate([candidates.poses for candidates in found])

@@ -21,16 +21,15 @@ import numpy as np
 from graphreg.argument_checks import check_callable, check_integer
 from graphreg.clouds import Floats, as_rows
 from graphreg.engine.coincident_points import without_coincident
-from graphreg.engine.part_pipeline import LocatedPart
+from graphreg.engine.part_pipeline import part_poses
 from graphreg.engine.preprocessing import PreprocessedCloud, preprocess
 from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
-from graphreg.locating import locate_with_evidence
 from graphreg.multiscan.deskewing import check_times, frame_times
 from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
 from graphreg.multiscan.maps import LazyCloud
-from graphreg.multiscan.tracking import TRACKING, SurfelTracker, TrackedFrame, frame_voxel
+from graphreg.multiscan.tracking import TRACKING, SurfelTracker, TrackedFrame, displacement, frame_voxel
 from graphreg.multiscan.trajectory import FrameResult, Trajectory
 from graphreg.poses import inverse, pose
 from graphreg.registration import register
@@ -46,14 +45,24 @@ class LocalisationParameters:
 
     Attributes
     ----------
-    probable : float
-        A frame that was located with less confidence is not tracked from there: another place may look like it.
+    places : int
+        Places of the map that a frame is tracked at, of those that a search proposes.
+    rounds : int
+        From the pose of a place a frame is tracked so many times, each from the pose before: the search is coarse.
+    least_explained : float
+        The map explains at least this share of a frame that is located: its overlap times the share of inliers. Of many
+        places searched, some fit by half.
+    runner_up : float
+        A pose is ambiguous where the map explains this share as much of the frame at another one, tracked or not.
     same_size : float
         Until a frame is localised, the surfels of the map are made anew for one whose voxel size differs by more than
         this factor.
     """
 
-    probable: float = 0.5
+    places: int = 12
+    rounds: int = 3
+    least_explained: float = 0.7
+    runner_up: float = 0.85
     same_size: float = 1.5
 
 
@@ -175,29 +184,43 @@ class Localisation:
         return self._tracker
 
     def _located(self, tracker: SurfelTracker, scan: LazyCloud, predicted: Floats) -> FrameResult:
-        """The frame in the whole map, from any pose."""
-        tracked: TrackedFrame | None = None
-
-        def accept(part: LocatedPart) -> bool:
-            nonlocal tracked
-            if part.verdict.confidence < LOCALISATION.probable:
-                return False
-            tracked = self._tracked(tracker, scan, part.outcome.transformation)
-            return tracked.success
-
-        located = locate_with_evidence(
-            scan.preprocessed, self._scene, seed=self._seed, threads=self._threads, accept=accept
-        )
-        if not located:
+        """The frame in the whole map, from any pose: tracked at the best of the places searched, if no other fits."""
+        best: TrackedFrame | None = None
+        for wide in (False, True):
+            poses = part_poses(scan.preprocessed, self._scene, LOCALISATION.places, wide, self._threads)
+            found = [self._tracked_at_place(tracker, scan, T) for T in poses]
+            found.sort(key=lambda each: -each.explained)
+            best = found[0] if found and (best is None or found[0].explained > best.explained) else best
+            tracked = [each for each in found if each.success]
+            if not tracked or tracked[0].explained < LOCALISATION.least_explained:
+                continue
+            first, frame = tracked[0], scan.voxels(tracker).means
+            others = [
+                each.explained
+                for each in found
+                if each.explained > LOCALISATION.runner_up * first.explained
+                and displacement(frame, inverse(first.pose) @ each.pose) > TRACKING.reach * tracker.voxel
+            ]
+            if not others:
+                return self._result(first, MAP, True)
+            reason = f"ambiguous: the frame fits elsewhere, too; {first.reason}"
+            confidence = first.explained / (first.explained + max(others))
+            return FrameResult(predicted, False, confidence, reason, first.overlap, MAP, True)
+        if best is None:
             return FrameResult(predicted, False, 0.0, "not located: no pose was found", 0.0, MAP, True)
-        best, part = located[0]
-        if (tracked is not None and tracked.success) or accept(part):
-            assert tracked is not None
-            return self._result(tracked, MAP, True)
-        if tracked is None:
-            return FrameResult(predicted, False, best.confidence, best.reason, best.overlap, MAP, True)
-        confidence = (1 - TRACKING.confidence) * best.confidence
-        return FrameResult(predicted, False, confidence, tracked.reason, tracked.overlap, MAP, True)
+        reason = best.reason
+        if best.success:
+            reason = reason.replace("tracked:", "not located: the map explains too little of the frame;", 1)
+        return FrameResult(predicted, False, 1 - TRACKING.confidence, reason, best.overlap, MAP, True)
+
+    def _tracked_at_place(self, tracker: SurfelTracker, scan: LazyCloud, start: Floats) -> TrackedFrame:
+        """The frame on the surfels of the map, from the coarse pose of a place."""
+        found = self._tracked(tracker, scan, start)
+        for _ in range(LOCALISATION.rounds - 1):
+            if found.success:
+                break
+            found = self._tracked(tracker, scan, found.pose)
+        return found
 
     def _tracked(self, tracker: SurfelTracker, scan: LazyCloud, start: Floats) -> TrackedFrame:
         """The frame on the surfels of the map, from a pose in the coordinates of the map."""

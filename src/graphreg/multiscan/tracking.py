@@ -141,6 +141,11 @@ class TrackedFrame:
     correspondences: int
     support: float
 
+    @property
+    def explained(self) -> float:
+        """Share of the frame that the map explains: its overlap, times the share of inliers."""
+        return self.overlap * self.inliers / max(self.correspondences, 1)
+
 
 class SurfelTracker:
     """An incremental map of surfels, and the poses of frames on it.
