@@ -141,8 +141,8 @@ def test_support_is_the_smallest_share_of_the_inliers_over_all_directions(inlyin
     assert least_support(0 * information, 0 * other) == 0
 
 
-def test_a_prior_map_is_the_map_of_its_points(frames: list[np.ndarray]) -> None:
-    points = np.concatenate(frames[:3])
+def test_a_prior_map_is_the_map_of_its_points(frames: list[np.ndarray], truth: np.ndarray) -> None:
+    points = np.concatenate([transform(T, frame) for T, frame in zip(truth[:3], frames[:3], strict=True)])
     prior = SurfelTracker(frames[0], prior_map=points)
     assert prior.voxel >= SurfelTracker(frames[0]).voxel
     found = prior.track(prior.voxels_of(points), np.eye(4))

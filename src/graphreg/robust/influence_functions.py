@@ -78,7 +78,8 @@ def power(p: float) -> InfluenceFunction:
     """
 
     def rho(u: Floats) -> Floats:
-        return np.asarray(((u * u + ROUNDED**2) ** (p / 2) - ROUNDED**p) / p)
+        # (u² + ROUNDED²)^(p/2) - ROUNDED^p, which is exactly 0 at 0 however powers are rounded.
+        return np.asarray(ROUNDED**p * np.expm1(p / 2 * np.log1p((u / ROUNDED) ** 2)) / p)
 
     def weight(u: Floats) -> Floats:
         return np.asarray((u * u + ROUNDED**2) ** (p / 2 - 1))
