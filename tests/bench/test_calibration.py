@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from graphreg.bench.calibration import (
+    ALTERNATIVES,
     area_under_roc,
     cross_validate,
     cross_validated_confidence,
     cross_validated_nees,
+    features_of,
     fit_inflation,
     fit_logit,
     logistic,
@@ -112,6 +114,18 @@ def test_what_separates_correct_from_wrong_does_so_on_other_objects() -> None:
     correct = [number % 3 == 0 for number in range(200)]
     confidence = cross_validated_confidence(runs_on(subjects, correct, [60 if yes else 2 for yes in correct]))
     assert area_under_roc(confidence, correct) == 1
+
+
+def test_alternatives_as_convincing_as_the_pose_leave_no_confidence() -> None:
+    subjects = [f"object{number % 20}" for number in range(200)]
+    correct = [number % 3 == 0 for number in range(200)]
+    rows = runs_on(subjects, correct, [60 if yes else 2 for yes in correct])
+    for row, yes in zip(rows, correct, strict=True):
+        row[ALTERNATIVES] = [list(features_of(rows[0 if yes else 1]).values())]
+    confidence = np.array(cross_validated_confidence(rows))
+    alone = np.array(cross_validated_confidence([{**row, ALTERNATIVES: []} for row in rows]))
+    # Right runs have alternatives that are right elsewhere, wrong ones such that are wrong.
+    assert confidence == pytest.approx(alone * np.minimum(1 - alone, 0.5))
 
 
 def test_what_separates_nothing_is_not_learnt_by_heart() -> None:

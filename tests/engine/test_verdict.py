@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.strategies import Floats, random_transform, small_pair, small_result, small_scan
 
 import graphreg
@@ -14,7 +16,7 @@ from graphreg.datasets import synthetic
 from graphreg.engine.evidence import Evidence, PairEvidence
 from graphreg.engine.preprocessing import preprocess
 from graphreg.engine.pyramid import build_pyramids, to_pyramid_frames
-from graphreg.engine.verdict import judge_outcome, probability_of
+from graphreg.engine.verdict import VERDICT, confidence_of, judge_outcome, probability_of
 from graphreg.method_interface import Outcome
 from graphreg.metrics import rmsd
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
@@ -125,6 +127,18 @@ def test_probability_grows_with_the_evidence() -> None:
         assert probability_of(replace(some, **{name: value})) > probability_of(some), name
     # A pose far below the runner-up: no overflow.
     assert 0 <= probability_of(replace(some, margin=-1e9)) < probability_of(some)
+
+
+@given(st.floats(0, 1), st.booleans(), st.lists(st.floats(0, 1), max_size=3), st.floats(0, 1))
+def test_a_pose_that_is_not_determined_is_no_success(
+    probability: float, degenerate: bool, alternatives: list[float], another: float
+) -> None:
+    confidence = confidence_of(probability, degenerate, alternatives)
+    assert 0 <= confidence <= probability
+    assert confidence < VERDICT.success or not (degenerate or alternatives)
+    # A further pose that fits equally well never makes it more certain, and one that is certain refutes it.
+    assert confidence_of(probability, degenerate, [*alternatives, another]) <= confidence
+    assert degenerate or confidence_of(probability, False, [*alternatives, 1.0]) == 0
 
 
 @pytest.mark.slow

@@ -18,14 +18,15 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from graphreg.clouds import Floats
-from graphreg.engine.evidence import EVIDENCE, Evidence
+from graphreg.engine.evidence import Evidence
 from graphreg.engine.observability import OBSERVABILITY, Observability, inflation_of
-from graphreg.engine.verdict import VERDICT, verdict_features
+from graphreg.engine.verdict import VERDICT, confidence_of, verdict_features
 from graphreg.poses import inverse, transform
 
 Row = Mapping[str, Any]
 
 INFLATION_TERMS = ("a", "b", "c")
+ALTERNATIVES = "features of alternatives"
 AMBIGUOUS = "ambiguous"  # the group of scenes that several poses fit equally well
 # Cross-validation: constants are fitted to the runs on four fifths of the objects, and tried on the rest.
 FOLDS = 5
@@ -140,9 +141,18 @@ def cross_validated_confidence(rows: Sequence[Row]) -> list[float]:
     """Return the confidence of each run by constants that were fitted without its object."""
     folds, constants = cross_validate(rows, fit_logit)
     probability = logistic((predictors(rows) * constants[folds]).sum(axis=1))
-    share = np.array([VERDICT.ambiguous_share if is_ambiguous(row) else 1.0 for row in rows])
     # No confidence at all: without overlap the verdict needs no regression.
-    return [float(value) if row["confidence"] else 0.0 for row, value in zip(rows, probability * share, strict=True)]
+    return [
+        confidence_of(float(value), row["degenerate"], alternative_probabilities(row, weights))
+        if row["confidence"]
+        else 0.0
+        for row, value, weights in zip(rows, probability, constants[folds], strict=True)
+    ]
+
+
+def alternative_probabilities(row: Row, weights: Floats) -> list[float]:
+    """Return the probability of each pose that fits equally well, by constants of the confidence."""
+    return [float(logistic(np.dot(weights, (1.0, *features)))) for features in row.get(ALTERNATIVES, ())]
 
 
 def cross_validated_nees(rows: Sequence[Row]) -> Floats:
@@ -192,14 +202,14 @@ def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dic
             }
             for number, term in enumerate(terms)
         ]
-    unclear = [row for row in rows if is_ambiguous(row)]
-    if unclear:
+    degenerate = [row for row in rows if row["degenerate"]]
+    if degenerate:
         lines.append(
             {
                 "constant of": "confidence",
-                "term": "share if degenerate or ambiguous",
+                "term": "share if degenerate",
                 "in use": VERDICT.ambiguous_share,
-                "fitted": fit_ambiguous_share(unclear),
+                "fitted": fit_degenerate_share(degenerate),
                 "smallest without a fold": None,
                 "largest without a fold": None,
             }
@@ -207,8 +217,8 @@ def fitted_constants(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[dic
     return lines
 
 
-def fit_ambiguous_share(rows: Sequence[Row]) -> float:
-    """Return how many poses that are not determined are right, over how many their probabilities let expect."""
+def fit_degenerate_share(rows: Sequence[Row]) -> float:
+    """Return how many degenerate poses are right, over how many their probabilities let expect."""
     probable = logistic(predictors(rows) @ np.array(VERDICT.logit))
     return float(sum(row["correct"] for row in rows) / probable.sum())
 
@@ -216,11 +226,6 @@ def fit_ambiguous_share(rows: Sequence[Row]) -> float:
 def logistic(values: Floats) -> Floats:
     """Return the logistic function, without overflow."""
     return np.asarray(1 / (1 + np.exp(-np.clip(values, -700, 700))))
-
-
-def is_ambiguous(row: Row) -> bool:
-    """Return whether the pose is degenerate or ambiguous."""
-    return bool(row["degenerate"]) or evidence_of(row).similarity >= EVIDENCE.ambiguous_similarity
 
 
 def _roughness(rows: Sequence[Row]) -> Floats:

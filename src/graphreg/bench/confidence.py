@@ -10,6 +10,7 @@ import numpy as np
 
 from graphreg.bench import confidence_runs
 from graphreg.bench.calibration import (
+    ALTERNATIVES,
     FOLDS,
     area_under_roc,
     can_be_fitted,
@@ -99,6 +100,8 @@ def summary(rows: Sequence[Row]) -> list[str]:
     false_negatives = [row for row in correct if not row["success"]]
     refined = sum(bool(row.get(confidence_runs.REFINED_TRUTH)) for row in rows)
     calibrated = _with_exact_truth(rows)
+    of_revolution = sum(bool(row.get(confidence_runs.OF_REVOLUTION)) and row["correct"] for row in rows)
+    ambiguous = [row for row in rows if row.get(ALTERNATIVES) and not row["degenerate"]]
     lines = [
         f"{len(matches)} runs on {len({row['pair'] for row in matches})} pairs that match, {len(rows) - len(matches)} "
         f"on ambiguous pairs and on clouds that do not match: {len(correct)} correct, {len(wrong)} wrong; runs of a "
@@ -107,6 +110,12 @@ def summary(rows: Sequence[Row]) -> list[str]:
         "their tolerance",
         f"area under the ROC curve: {_area(rows):.4f}; on the pairs that match {_area(matches):.4f} (nan: all runs are "
         "correct, or all wrong)",
+        f"both count {of_revolution} poses of bodies of revolution as correct, whose rotation about the axis may be "
+        "any; confidence is the probability that a pose is right and determined, which these are not: as wrong ones, "
+        f"like those of ambiguous pairs, they leave an area of {_area_if_determined(rows):.4f}",
+        f"{len(ambiguous)} poses are not degenerate, but others fit equally well: their confidence lets expect "
+        f"{sum(row['confidence'] for row in ambiguous):.1f} correct, and "
+        f"{sum(row['correct'] for row in ambiguous)} are",
         f"reported as registered (confidence {VERDICT.success:g} or more) although wrong: {len(false_positives)} of "
         f"{len(wrong)}{_counts(false_positives)}",
         f"not reported as registered although correct: {len(false_negatives)} of {len(correct)}"
@@ -172,6 +181,12 @@ def _with_exact_truth(rows: Sequence[Row]) -> list[Row]:
 
 def _area(rows: Sequence[Row]) -> float:
     return area_under_roc([row["confidence"] for row in rows], [row["correct"] for row in rows])
+
+
+def _area_if_determined(rows: Sequence[Row]) -> float:
+    """The area, where no pose of a body of revolution is correct."""
+    correct = [row["correct"] and not row.get(confidence_runs.OF_REVOLUTION) for row in rows]
+    return area_under_roc([row["confidence"] for row in rows], correct)
 
 
 def _counts(rows: Sequence[Row]) -> str:

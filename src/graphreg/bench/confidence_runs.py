@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from graphreg.bench.calibration import normalised_error
+from graphreg.bench.calibration import ALTERNATIVES, normalised_error
 from graphreg.bench.comparison_runs import ROTATION_ERROR
 from graphreg.bench.confidence_fragments import fragments_apart
 from graphreg.bench.corruption import CLEAN, CORRUPTIONS, UNIFORM_OUTLIERS, Corruption
@@ -43,6 +43,7 @@ from graphreg.engine.observability import Observability, median_roughness
 from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.pyramid import to_pyramid_frames
 from graphreg.engine.unequal_sizes import register_or_locate
+from graphreg.engine.verdict import verdict_features
 from graphreg.errors import InputError
 from graphreg.files import read
 from graphreg.metrics import angular_error, rmsd, translation_error
@@ -68,6 +69,8 @@ LISTS = {"3dmatch.json": (400, 1), "low_overlap.json": (400, 4), "lidar_far.json
 BENCHMARK_LIST, BENCHMARK_TOLERANCE = "3dmatch.json", (15.0, 0.3)
 REFINED_TRUTH_DISTANCE, REFINED_TRUTH_STEPS = 0.1, 60
 REFINED_TRUTH = "correct beside the refined ground truth only"
+# Of a body of revolution every rotation about its axis is right, and none is determined.
+OF_REVOLUTION = "body of revolution"
 # Pairs of fragments that do not overlap.
 FRAGMENTS = 600
 # Samples of each ambiguous scene.
@@ -267,7 +270,8 @@ def _measure_match(job: Match, data: Path | None) -> Iterator[dict[str, Any]]:
         truth = pair.nearest_truth(found @ start) @ inverse(start)
         nees = normalised_error(found, truth, observability) if correct and observability is not None else None
         about = _about("match", job.pair, pair.kind, group, number, job.corruption)
-        yield {**about, "correct": correct, **verdict, **_errors(degrees, distance, nees)}
+        symmetric = {OF_REVOLUTION: pair.axis is not None}
+        yield {**about, "correct": correct, **symmetric, **verdict, **_errors(degrees, distance, nees)}
 
 
 def _measure_listed(job: Listed, data: Path) -> Iterator[dict[str, Any]]:
@@ -372,6 +376,7 @@ def _judged(
             "hypotheses": outcome.hypotheses,
             "degenerate": bool(observability and observability.degenerate_directions),
             "roughness": median_roughness(*outcome.pyramids),
+            ALTERNATIVES: [list(verdict_features(each).values()) for each in verdict.alternatives],
             "reason": verdict.reason,
             **ranked,
         },

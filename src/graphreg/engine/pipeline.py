@@ -199,7 +199,7 @@ def _estimate(
 
 def _judge(run: _TimedRun, estimate: PoseEstimate) -> Verdict:
     alone = VERDICT.most_margin if run.init is None else VERDICT.unknown_margin
-    others = compare_with_others(estimate.evaluation, alone)
+    others = compare_with_others(estimate.evaluation, estimate.candidates, alone)
     verdict = judge(estimate.evidence, estimate.transformation, others, run.settings.free, run.threads)
     run.clock.lap("judge")
     return verdict

@@ -167,7 +167,7 @@ def _similarity(run: _ScaledRun, found: _Registered, voting: float) -> EngineOut
     verdict = rigid.verdict
     if _has_moved(to_pyramid_frames(rigid.transformation, *rigid.pyramids), between, correction, x):
         alone = VERDICT.most_margin if found.searched else VERDICT.unknown_margin
-        others = compare_with_others(rigid.evaluation, alone)
+        others = compare_with_others(rigid.evaluation, rigid.candidates, alone)
         verdict = judge(PairEvidence(x, y, run.threads), T, others, threads=run.threads)
     verdict = judge_scale(verdict, x, y, between, run.threads)
     last = Iteration(len(found.history) + 1, T @ _scaling(found.scale * correction), rigid.history[-1].energy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,8 +35,12 @@ class VerdictParameters:
         Confidence from which on a registration is a success; chosen high, as a false success costs far more than a
         missed one.
     ambiguous_share : float
-        Confidence of a pose that is not determined, as a share of its probability: other poses are as probable. Fitted
-        by the same command.
+        Confidence of a degenerate pose, as a share of its probability: those along its degenerate directions are as
+        probable. Also of several places of a part and of several scales. Chosen below what the same command fits.
+    most_ambiguous : float
+        The same of an ambiguous pose is at most this: of two poses that fit equally well, one is right; chosen.
+    max_alternatives : int
+        So many of the poses that fit equally well are compared with it, the most similar ones; chosen.
     probable : float
         A pose that is not determined is called so if it is more probable than this; else it is not registered; chosen.
     least_variety : float
@@ -53,6 +58,8 @@ class VerdictParameters:
     logit: tuple[float, ...] = (-12.4, 1.2, 4.3, 1.2, -4.6, -4.0, 0.8, 0.45, -2.8)
     success: float = 0.8
     ambiguous_share: float = 0.1
+    most_ambiguous: float = 0.5
+    max_alternatives: int = 3
     probable: float = 0.4
     least_variety: float = 0.01
     most_margin: float = 2.0
@@ -76,10 +83,18 @@ class OtherPoses:
         Score of the pose above that of the best other pose.
     similarities : tuple of float
         How well each of them fits beside it: 1, equally well.
+    poses : tuple of (4, 4) ndarray
+        They themselves, between the clouds.
     """
 
     margin: float
     similarities: tuple[float, ...] = ()
+    poses: tuple[Floats, ...] = ()
+
+    def equal(self) -> list[Floats]:
+        """Return those that fit equally well, the most similar first."""
+        order = sorted(range(len(self.similarities)), key=lambda number: -self.similarities[number])
+        return [self.poses[n] for n in order if self.similarities[n] >= EVIDENCE.ambiguous_similarity]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +117,8 @@ class Verdict:
         Surfels of the source that are nearer to the target overlap it; unit of the data.
     residual_quantiles : tuple of float
         Quantiles of their distances to the target's surface, in steps of 5 %, from the smallest to the largest.
+    alternatives : tuple of Evidence
+        Of a pose that is not degenerate: the evidence for poses that fit equally well, each as if it were the only one.
     """
 
     success: bool
@@ -112,6 +129,7 @@ class Verdict:
     observability: Observability | None
     overlap_distance: float = float("nan")
     residual_quantiles: tuple[float, ...] = ()
+    alternatives: tuple[Evidence, ...] = ()
 
 
 def judge(
@@ -148,8 +166,13 @@ def judge(
     if observability.degenerate_directions and details_determine(pair, T, free, threads):
         observability = replace(observability, degenerate_directions=())
     degenerate = bool(observability.degenerate_directions)
-    equal = 1 + sum(similarity >= EVIDENCE.ambiguous_similarity for similarity in others.similarities)
-    confidence = VERDICT.ambiguous_share * probability if degenerate or equal > 1 else probability
+    similar = others.equal()
+    equal = 1 + len(similar)
+    alternatives = tuple(
+        pair.gather(to_pyramid_frames(each, source, target), VERDICT.most_margin, threads=threads)[0]
+        for each in ([] if degenerate else similar[: VERDICT.max_alternatives])
+    )
+    confidence = confidence_of(probability, degenerate, [probability_of(each) for each in alternatives])
     success = confidence >= VERDICT.success
     if success:
         finding = "registered"
@@ -164,7 +187,7 @@ def judge(
     reason = _sentence(finding, evidence)
     distance, residuals = pair.overlap_residuals(T, threads)
     quantiles = tuple(np.quantile(residuals, np.linspace(0, 1, RESIDUAL_QUANTILES)).tolist())
-    return Verdict(success, confidence, probability, reason, evidence, observability, distance, quantiles)
+    return Verdict(success, confidence, probability, reason, evidence, observability, distance, quantiles, alternatives)
 
 
 def judge_outcome(outcome: Outcome, threads: int = 1, similar: bool = False) -> Verdict:
@@ -183,7 +206,9 @@ def judge_outcome(outcome: Outcome, threads: int = 1, similar: bool = False) -> 
     candidates = search_poses(pair, dof, threads=threads)
     T = to_pyramid_frames(T_target_source, x, y)
     different = [candidate for candidate in candidates.poses if are_different(candidate, T, x.coarse)]
-    others = compare_with_others(pair.evaluate(np.array([T, *different]), threads), VERDICT.most_margin)
+    evaluation = pair.evaluate(np.array([T, *different]), threads)
+    poses = [to_cloud_frames(each, x, y) for each in different]
+    others = compare_with_others(evaluation, [T_target_source, *poses], VERDICT.most_margin)
     verdict = judge(pair, T_target_source, others, threads=threads)
     if verdict.success or verdict.observability is None:
         return verdict
@@ -202,12 +227,13 @@ def judge_outcome(outcome: Outcome, threads: int = 1, similar: bool = False) -> 
     return replace(verdict, reason=_sentence(finding, verdict.evidence))
 
 
-def compare_with_others(evaluation: PoseEvaluation, margin_alone: float) -> OtherPoses:
-    """Return how the first of several poses compares with the others; the margin, where there are none."""
+def compare_with_others(evaluation: PoseEvaluation, poses: Sequence[Floats], margin_alone: float) -> OtherPoses:
+    """Return how the first of several poses, between the clouds, compares with the others; the margin, if alone."""
     if len(evaluation.scores) == 1:
         return OtherPoses(margin_alone)
     first, *scores = evaluation.scores
-    return OtherPoses(float(first - max(scores)), tuple(float(each) for each in evaluation.similarities()[1:]))
+    similarities = tuple(float(each) for each in evaluation.similarities()[1:])
+    return OtherPoses(float(first - max(scores)), similarities, tuple(poses[1:]))
 
 
 def verdict_features(evidence: Evidence) -> dict[str, float]:
@@ -228,6 +254,28 @@ def probability_of(evidence: Evidence) -> float:
     """Return the probability that a pose with this evidence is right."""
     logit = float(np.dot(VERDICT.logit, (1.0, *verdict_features(evidence).values())))
     return float(1 / (1 + np.exp(-logit)))
+
+
+def confidence_of(probability: float, degenerate: bool, alternatives: Sequence[float]) -> float:
+    """Return the probability that a pose is right and determined.
+
+    Where other poses fit equally well, that it is right, and the most probable of them is not: on a cube all are as
+    convincing as the first, but beside a right pose with little evidence one that fits as well is often unconvincing.
+
+    Parameters
+    ----------
+    probability : float
+        That the pose is right as far as it is determined.
+    degenerate : bool
+        Whether it is free to move in some direction.
+    alternatives : sequence of float
+        The probability of each pose that fits equally well, by its own evidence.
+    """
+    if degenerate:
+        return VERDICT.ambiguous_share * probability
+    if alternatives:
+        return probability * min(VERDICT.most_ambiguous, 1 - max(alternatives))
+    return probability
 
 
 def _sentence(finding: str, evidence: Evidence) -> str:
