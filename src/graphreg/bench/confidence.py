@@ -101,6 +101,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
     refined = sum(bool(row.get(confidence_runs.REFINED_TRUTH)) for row in rows)
     calibrated = _with_exact_truth(rows)
     of_revolution = sum(bool(row.get(confidence_runs.OF_REVOLUTION)) and row["correct"] for row in rows)
+    confidence, determined = [row["confidence"] for row in rows], _determined(rows)
     ambiguous = [row for row in rows if row.get(ALTERNATIVES) and not row["degenerate"]]
     lines = [
         f"{len(matches)} runs on {len({row['pair'] for row in matches})} pairs that match, {len(rows) - len(matches)} "
@@ -112,7 +113,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
         "correct, or all wrong)",
         f"both count {of_revolution} poses of bodies of revolution as correct, whose rotation about the axis may be "
         "any; confidence is the probability that a pose is right and determined, which these are not: as wrong ones, "
-        f"like those of ambiguous pairs, they leave an area of {_area_if_determined(rows):.4f}",
+        f"like those of ambiguous pairs, they leave an area of {area_under_roc(confidence, determined):.4f}",
         f"{len(ambiguous)} poses are not degenerate, but others fit equally well: their confidence lets expect "
         f"{sum(row['confidence'] for row in ambiguous):.1f} correct, and "
         f"{sum(row['correct'] for row in ambiguous)} are",
@@ -162,7 +163,8 @@ def _cross_validation(rows: Sequence[Row], calibrated: Sequence[Row]) -> list[st
     nees = cross_validated_nees(calibrated)
     return [
         f"cross-validated, constants fitted without the object judged ({FOLDS} folds): area "
-        f"{area_under_roc(confidence, correct):.4f}, reported as registered although wrong {false_positives}, not "
+        f"{area_under_roc(confidence, correct):.4f} ({area_under_roc(confidence, _determined(rows)):.4f} with poses of "
+        f"bodies of revolution as wrong ones), reported as registered although wrong {false_positives}, not "
         f"reported as registered although correct {false_negatives}; NEES / 6 {np.mean(nees):.3g} "
         f"({np.median(nees):.3g})",
     ]
@@ -183,10 +185,9 @@ def _area(rows: Sequence[Row]) -> float:
     return area_under_roc([row["confidence"] for row in rows], [row["correct"] for row in rows])
 
 
-def _area_if_determined(rows: Sequence[Row]) -> float:
-    """The area, where no pose of a body of revolution is correct."""
-    correct = [row["correct"] and not row.get(confidence_runs.OF_REVOLUTION) for row in rows]
-    return area_under_roc([row["confidence"] for row in rows], correct)
+def _determined(rows: Sequence[Row]) -> list[bool]:
+    """Which poses are correct, and not those of a body of revolution."""
+    return [bool(row["correct"] and not row.get(confidence_runs.OF_REVOLUTION)) for row in rows]
 
 
 def _counts(rows: Sequence[Row]) -> str:
