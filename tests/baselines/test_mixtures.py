@@ -124,11 +124,11 @@ import numpy as np
 import graphreg
 
 rng = np.random.default_rng(0)
-cloud = rng.normal(size=(8000, 3))
+cloud = rng.normal(size=(6000, 3))
 cloud /= np.linalg.norm(cloud * [1, 2, 3], axis=1, keepdims=True)
 graphreg.register(cloud[:500], cloud[:500], method="gmm", voxel=0, max_iterations=1)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (48 << 20), resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_AS, (used + (28 << 20), resource.RLIM_INFINITY))
 for method in ("cpd", "ecm", "gmm"):
     print(len(graphreg.register(cloud, cloud, method=method, voxel=0, max_iterations=1, threads=1).history) > 0)
 """

@@ -17,9 +17,9 @@ COLUMNS = ["pair", "method", "beta", "seed", "rotation error (deg)", "rmsd / siz
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annealing, "BETAS", (0.8, 0.98))
     monkeypatch.setattr(annealing, "QUICK_BETAS", (0.8, 0.98))
-    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1500)
+    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 500)
     for name, settings in annealing.METHODS.items():
-        monkeypatch.setitem(annealing.METHODS, name, {**settings, "particles": 100})
+        monkeypatch.setitem(annealing.METHODS, name, {**settings, "particles": 50})
 
 
 def test_the_jobs_cover_all_rates_and_seeds(tmp_path: Path) -> None:

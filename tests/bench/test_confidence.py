@@ -20,7 +20,8 @@ from graphreg.bench.results_files import read_rows
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1000)
     monkeypatch.setattr(confidence_runs, "QUICK_AMBIGUOUS_POINTS", 1000)
-    monkeypatch.setattr(confidence_runs, "QUICK_DIFFERENT", 2)
+    monkeypatch.setattr(confidence_runs, "QUICK_DIFFERENT", 1)
+    monkeypatch.setattr(confidence_runs, "QUICK_AMBIGUOUS", ("cube", "plate with a boss"))
     monkeypatch.setattr(confidence_runs, "QUICK_FAMILIES", ("hand", "casting"))
     monkeypatch.setattr(confidence_runs, "VARIANTS", 1)
     confidence_runs._cloud.cache_clear()
@@ -37,14 +38,14 @@ def test_the_command_writes_all_runs_and_they_can_be_read_back(tmp_path: Path) -
     rows = read_rows(tmp_path / "confidence.rows.jsonl.gz")
     assert [row["task"] for row in rows] == [
         *["match"] * 7,
-        *["ambiguous"] * 4,
-        *["different"] * 2,
+        *["ambiguous"] * 2,
+        *["different"] * 1,
         *["halves"] * 6,
     ]
     assert [row["group"] for row in rows[5:7]] == ["50 % uniform outliers", "91 % uniform outliers"]
     assert {type(row["correct"]) for row in rows} == {bool}
     assert all((row["NEES / 6"] is None) == (not row["correct"]) for row in rows if row["task"] != "ambiguous")
-    assert confidence.summary(rows)[0].startswith("7 runs on 1 pairs that match, 12 on ambiguous pairs and on")
+    assert confidence.summary(rows)[0].startswith("7 runs on 1 pairs that match, 9 on ambiguous pairs and on")
     assert "area under the ROC curve" in done.output
     assert any(line.startswith("object, noise 0.2 %: ") for line in confidence.summary(rows))
     ElementTree.fromstring((tmp_path / "confidence.svg").read_text())

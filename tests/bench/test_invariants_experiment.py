@@ -60,7 +60,7 @@ def test_few_starts_allow_no_conclusion() -> None:
 
 @pytest.mark.slow
 def test_a_job_measures_every_method_twice() -> None:
-    job = invariants.InvariantsJob("synthetic_hare_30", "clean", invariants.ANGLES[0], 500)
+    job = invariants.InvariantsJob("synthetic_hare_30", "clean", invariants.ANGLES[0], 200)
     *rows, matching = invariants.measure(job, None)
     assert [row["features"] for row in rows] == [False, True] * (len(invariants.LOCAL) + len(invariants.GLOBAL))
     assert all(np.isfinite(row["rotation error (deg)"]) and row["cpu (s)"] > 0 for row in rows)

@@ -16,7 +16,7 @@ from graphreg.cli import app
 
 @pytest.fixture
 def scans(tmp_path: Path) -> tuple[Path, Path]:
-    for name, points in (("a.ply", bumpy_body(250)), ("b.ply", bent(bumpy_body(250, 1), 0.3))):
+    for name, points in (("a.ply", bumpy_body(120)), ("b.ply", bent(bumpy_body(120, 1), 0.3))):
         graphreg.write(tmp_path / name, points)
     return tmp_path / "a.ply", tmp_path / "b.ply"
 

@@ -89,10 +89,10 @@ def small_city(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A third of the points, also in the frames that are made of pairs."""
+    """A sixth of the points, also in the frames that are made of pairs."""
 
     def smaller(*arguments: Any, points: int, **options: Any) -> Any:
-        return deformed_pair(*arguments, points=points // 3, **options)
+        return deformed_pair(*arguments, points=points // 6, **options)
 
     deformed_pair = deformed_bodies.deformed_pair
     monkeypatch.setattr(deformed_bodies, "deformed_pair", smaller)

@@ -14,7 +14,7 @@ from graphreg.multiscan.localisation import Localisation, localise
 from graphreg.multiscan.trajectory import FrameResult
 from graphreg.poses import pose, rotation_from_vector, transform
 
-COUNT = 4
+COUNT = 3
 # A pose is estimated from thousands of points, so its error is below the noise of one.
 DEGREES, METRES = 0.2, 4 * NOISE
 # Coordinates of a survey: the map is far from their origin.
@@ -54,7 +54,6 @@ def test_a_map_that_shows_the_same_twice_is_ambiguous() -> None:
     once = scene_points()
     aside = pose(rotation_from_vector([0.0, 0.0, 1.0]), [3 * float(np.ptp(once[:, 0])), 1.0, 0.0])
     frame = walk_frames(1)[0]
-    assert Localisation(once).add(frame).success
     step = Localisation(np.concatenate([once, transform(aside, once)])).add(frame)
     assert not step.success
     assert "ambiguous" in step.reason
@@ -63,7 +62,7 @@ def test_a_map_that_shows_the_same_twice_is_ambiguous() -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads_and_one_by_one() -> None:
-    frames = walk_frames(3)
+    frames = walk_frames(2)
     together = localise(frames, scene_points(), threads=2)
     localisation = Localisation(scene_points(), threads=1)
     assert np.array_equal(together.poses, [localisation.add(frame).pose for frame in frames])

@@ -31,9 +31,9 @@ def test_an_exactly_rigid_motion_is_found() -> None:
 
 @pytest.mark.slow
 def test_a_bent_body_from_any_pose_with_outliers_and_bad_rows() -> None:
-    source, other = bumpy_body(1000), bumpy_body(1000, 1)
+    source, other = bumpy_body(600), bumpy_body(600, 1)
     T = random_transform(3, 10.0)
-    outliers = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    outliers = np.random.default_rng(0).uniform(-1, 1, (120, 3))
     target = transform(T, np.vstack([bent(other, 0.8), outliers]))
     rows = np.vstack([source[:5], [[np.nan] * 3], source[5:]])
     found = graphreg.deform(rows, target, threads=1)
@@ -54,7 +54,7 @@ def test_a_bent_body_from_any_pose_with_outliers_and_bad_rows() -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    source, target = bumpy_body(200), bent(bumpy_body(200, 1), 0.5)
+    source, target = bumpy_body(120), bent(bumpy_body(120, 1), 0.5)
     for method in ("elastic", "cpd"):
         first, second = (graphreg.deform(source, target, method=method, threads=count) for count in (1, 3))  # type: ignore[call-overload,arg-type]
         assert first.points.tobytes() == second.points.tobytes()
@@ -64,10 +64,10 @@ def test_the_same_bits_for_any_number_of_threads() -> None:
 @pytest.mark.slow
 def test_another_body_is_no_success() -> None:
     rng = np.random.default_rng(0)
-    other = rng.normal(size=(700, 3))
+    other = rng.normal(size=(400, 3))
     other /= np.linalg.norm(other, axis=1, keepdims=True)
     other *= (1 + 0.3 * np.sin(6 * other[:, :1])) * [1, 0.5, 0.9]
-    assert not graphreg.deform(bumpy_body(700), other, threads=1).success
+    assert not graphreg.deform(bumpy_body(400), other, threads=1).success
 
 
 @pytest.mark.slow

@@ -24,6 +24,8 @@ from graphreg.poses import pose, rotation_from_vector, transform
 
 open3d: Any = None
 
+pytestmark = pytest.mark.slow  # to import Open3D alone takes seconds
+
 # Coarser than by default, so that all pairs take seconds.
 VOXELS = 100
 LID = "teapot_lid_to_teapot"

@@ -16,7 +16,7 @@ from graphreg.poses import pose
 
 pycpd = pytest.importorskip("pycpd", reason="pycpd is not installed: pip install 'graphreg[peers]'")
 
-ITERATIONS = 50
+ITERATIONS = 15
 
 
 class WithoutScale(pycpd.RigidRegistration):  # type: ignore[name-defined, misc]
@@ -33,6 +33,7 @@ class WithoutScale(pycpd.RigidRegistration):  # type: ignore[name-defined, misc]
         self.diff = np.inf  # never ends early
 
 
+@pytest.mark.slow
 def test_cpd(scans: Path) -> None:
     for entry in json.loads((scans / "pairs.json").read_text()):
         if entry["kind"] != "object":

@@ -297,9 +297,9 @@ def localise(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import synthetic
-    >>> first = (scan.points for scan in synthetic.sequence("street", 6, 1.0, points=20_000))
+    >>> first = (scan.points for scan in synthetic.sequence("street", 6, 1.0, points=8000))
     >>> prior_map = graphreg.sequence(first, keep_map=True).map
-    >>> second = [scan.points for scan in synthetic.sequence("street", 3, 1.0, viewpoint=0.5, points=20_000, seed=1)]
+    >>> second = [scan.points for scan in synthetic.sequence("street", 3, 1.0, viewpoint=0.5, points=8000, seed=1)]
     >>> graphreg.localise(second, prior_map).poses[:, 0, 3].round(1)
     array([0.5, 1.5, 2.5])
     """

@@ -207,7 +207,7 @@ def deform_sequence(
     --------
     >>> import graphreg
     >>> from graphreg.datasets import deformed_bodies
-    >>> frames = deformed_bodies.deformed_frames("hare turning its head", 3, points=1200)
+    >>> frames = deformed_bodies.deformed_frames("hare turning its head", 3, points=300)
     >>> [round(float(found.strain.mean()), 1) for found in graphreg.deform_sequence(frames)]
     [0.0, 0.0]
     """
