@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from graphreg.feedback.summaries import (
 )
 from graphreg.method_interface import Iteration
 
+Built = TypeVar("Built")
 # Points of each cloud that a result keeps for pictures. Chosen: 0.4 MB for both.
 PREVIEW_POINTS = 8_000
 
@@ -204,10 +206,7 @@ class Result:
         InputError
             Where the text is not what `to_json` writes.
         """
-        try:
-            return cls(**_fields_from_json(json.loads(text)), preview=None)
-        except (TypeError, ValueError, KeyError, OverflowError, RecursionError) as problem:
-            raise InputError(f"text: expected what to_json wrote, got {shown(text)} ({problem})") from problem
+        return from_json(text, _TYPES, lambda values: cls(**_converted(values), preview=None))
 
 
 # Types of the fields that are the same in JSON.
@@ -229,11 +228,43 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
-    """Convert the fields of a result; ValueError, TypeError or KeyError where one is missing or wrong."""
-    for name, types in _TYPES.items():
-        if not isinstance(values[name], types):
-            raise ValueError(f"{name} is {shown(values[name])}")
+def from_json(text: str, types: Mapping[str, tuple[type, ...]], build: Callable[[dict[str, Any]], Built]) -> Built:
+    """Return the result that `to_json` wrote, of whichever class.
+
+    Parameters
+    ----------
+    text : str
+    types : mapping of str to tuple of types
+        Of fields that must be there.
+    build : callable
+        From the values in JSON to the result; raises one of Python's errors where a value is missing or wrong.
+
+    Returns
+    -------
+    object
+        What `build` returned.
+
+    Raises
+    ------
+    InputError
+        Where the text is not what `to_json` writes.
+    """
+    try:
+        values = json.loads(text)
+        for name, expected in types.items():
+            if not isinstance(values[name], expected):
+                raise ValueError(f"{name} is {shown(values[name])}")
+        return build(values)
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as problem:
+        raise InputError(f"text: expected what to_json wrote, got {shown(text)} ({problem})") from problem
+
+
+def number_from_json(value: float | None) -> float:
+    """Return a number, which is None in JSON where it is NaN."""
+    return float("nan") if value is None else value
+
+
+def _converted(values: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(words, str) for words in values["degenerate_directions"]):
         raise ValueError(f"degenerate_directions is {shown(values['degenerate_directions'])}")
     size = 6 if values["covariance"] is None else len(values["covariance"])
@@ -244,8 +275,8 @@ def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
         **values,
         **{name: None if values[name] is None else _numbers(values[name], shape) for name, shape in optional.items()},
         "transformation": _numbers(values["transformation"], (4, 4)),
-        "inlier_rmse": float("nan") if values["inlier_rmse"] is None else values["inlier_rmse"],
-        "overlap_distance": float("nan") if values["overlap_distance"] is None else values["overlap_distance"],
+        "inlier_rmse": number_from_json(values["inlier_rmse"]),
+        "overlap_distance": number_from_json(values["overlap_distance"]),
         "residual_quantiles": _series(values["residual_quantiles"]),
         "degenerate_directions": tuple(values["degenerate_directions"]),
         "scores": _series(values["scores"]),

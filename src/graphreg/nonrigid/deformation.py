@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphreg.argument_checks import shown
 from graphreg.clouds import Floats, as_cloud
-from graphreg.errors import InputError
 from graphreg.nonrigid.elastic import Relaxation
 from graphreg.nonrigid.warps import Warp, warp_from_dict
+from graphreg.result import from_json, number_from_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class Deformation:
         --------
         >>> import graphreg
         >>> from graphreg.datasets import deformed_bodies
-        >>> pair = deformed_bodies.deformed_pair("hare turning its head", points=400)
+        >>> pair = deformed_bodies.deformed_pair("hare turning its head", points=200)
         >>> found = graphreg.deform(pair.source, pair.target)
         >>> found.apply(pair.source[:2]).shape
         (2, 3)
@@ -128,10 +127,7 @@ class Deformation:
         InputError
             Where the text is not what `to_json` writes.
         """
-        try:
-            return cls(**_fields_from_json(json.loads(text)))
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as problem:
-            raise InputError(f"text: expected what to_json wrote, got {shown(text)} ({problem})") from problem
+        return from_json(text, _TYPES, lambda values: cls(**_converted(values)))
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -148,11 +144,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
-    """Convert the fields of a deformation; ValueError, TypeError or KeyError where one is missing or wrong."""
-    for name, types in _TYPES.items():
-        if not isinstance(values[name], types):
-            raise ValueError(f"{name} is {shown(values[name])}")
+def _converted(values: dict[str, Any]) -> dict[str, Any]:
     points = np.array(values["points"], np.float64).reshape(-1, 3)
     strain = np.array(values["strain"], np.float64)
     transformation = np.array(values["transformation"], np.float64)
@@ -163,7 +155,7 @@ def _fields_from_json(values: dict[str, Any]) -> dict[str, Any]:
         "points": points,
         "strain": strain,
         "transformation": transformation,
-        "inlier_rmse": float("nan") if values["inlier_rmse"] is None else values["inlier_rmse"],
+        "inlier_rmse": number_from_json(values["inlier_rmse"]),
         "history": tuple(
             Relaxation(int(stage["nodes"]), float(stage["scale"]), tuple(float(e) for e in stage["energies"]))
             for stage in values["history"]
