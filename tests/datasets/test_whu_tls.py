@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.damaged_files import damage
 from tests.support.strategies import random_cloud, random_transform
 
 import graphreg
@@ -47,16 +48,6 @@ def test_a_scene_is_selected_by_name(tmp_path: Path) -> None:
     assert len(whu_tls.pairs(tmp_path, "11-Tunnel")) == 2
     with pytest.raises(InputError, match="scene: expected one of 5-Park, 11-Tunnel, got None"):
         whu_tls.pairs(tmp_path)
-
-
-def damage(path: str, content: str | None) -> Callable[[Path], None]:
-    def change(root: Path) -> None:
-        if content is None:
-            (root / path).unlink()
-        else:
-            (root / path).write_text(content)
-
-    return change
 
 
 @pytest.mark.parametrize(
