@@ -73,7 +73,7 @@ def test_real_sequences_need_data() -> None:
 def test_one_ring_in_four_is_kept() -> None:
     ring = np.radians(np.linspace(*sequences.ELEVATIONS, sequences.RINGS))
     points = np.column_stack([np.cos(ring), np.zeros(len(ring)), np.sin(ring)]) * np.linspace(5, 50, len(ring))[:, None]
-    assert np.array_equal(sequences._every_fourth_ring(points), points[::4])
+    assert np.array_equal(sequences.every_fourth_ring(points), points[::4])
 
 
 @pytest.mark.slow

@@ -15,7 +15,15 @@ from tests.support.walks import NOISE, frame_at, in_first_frame, walk_frames, wa
 
 import graphreg._core as _core
 from graphreg.metrics import angular_error, translation_error
-from graphreg.multiscan.tracking import SurfelTracker, displacement, least_information, least_support
+from graphreg.multiscan.tracking import (
+    TRACKING,
+    SurfelTracker,
+    confidence_of,
+    displacement,
+    least_information,
+    least_support,
+    tracking_features,
+)
 from graphreg.poses import pose, rotation_from_vector, transform
 
 COUNT = 6
@@ -111,6 +119,18 @@ def test_a_plane_does_not_determine_the_pose() -> None:
     found = tracker.track(tracker.voxels_of(plane), np.eye(4))
     assert not found.success
     assert "do not determine the pose" in found.reason
+    assert found.degenerate
+
+
+def test_confidence_grows_with_all_that_speaks_for_a_pose() -> None:
+    good = {"overlap": 0.8, "inliers": 900, "correspondences": 1000, "support": 0.7, "information": 0.05}
+    worse = {"overlap": 0.3, "inliers": 500, "support": 0.1, "information": 0.001}
+    confidence = confidence_of(tracking_features(**good))
+    assert confidence > TRACKING.success
+    for name, value in worse.items():
+        assert confidence_of(tracking_features(**{**good, name: value})) < confidence, name
+    none = confidence_of(tracking_features(0.0, 0, 0, 0.0, 0.0))
+    assert 0 <= none < 1e-3
 
 
 def test_the_same_bits_for_any_number_of_threads(frames: list[np.ndarray], truth: np.ndarray) -> None:

@@ -37,6 +37,8 @@ OURS = {
     "pycpd; the fitted constants of the verdict",
     "sequences": "LiDAR odometry on whole sequences: RPE, ATE, KITTI segment errors and frames a second, beside other "
     "libraries",
+    "tracking": "calibration of the confidence of tracked frames, on walks that it was not fitted to; the fitted "
+    "constants",
     "loops": "loop closure: drift before and after, wrong loops where all blocks are alike, memory over 5,000 frames",
     "localise": "frames in a prior map: from anywhere in a city, of another city, and a second sequence on a street",
     "multiway": "many scans to one set of poses, before and after the pose graph, with a foreign scan among them",

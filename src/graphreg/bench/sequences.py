@@ -222,11 +222,11 @@ def _frames(run: SequenceRun, data: Path | None) -> Iterator[tuple[Floats, Float
     assert run.frames is not None
     distorted = run.sequence == DISTORTED
     for frame in synthetic.sequence("street", run.frames, FRAME_DISTANCE, points=run.points, distorted=distorted):
-        points = _every_fourth_ring(frame.points) if run.sequence == SPARSE else frame.points
+        points = every_fourth_ring(frame.points) if run.sequence == SPARSE else frame.points
         yield points, frame.times, frame.pose
 
 
-def _every_fourth_ring(points: Floats) -> Floats:
+def every_fourth_ring(points: Floats) -> Floats:
     """The points that a scanner of 16 rings measures: rings have evenly spaced elevations."""
     low, high = np.radians(ELEVATIONS)
     elevation = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))

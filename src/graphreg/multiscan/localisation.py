@@ -211,7 +211,8 @@ class Localisation:
         reason = best.reason
         if best.success:
             reason = reason.replace("tracked:", "not located: the map explains too little of the frame;", 1)
-        return FrameResult(predicted, False, 1 - TRACKING.confidence, reason, best.overlap, MAP, True)
+        confidence = min(best.confidence, 1 - TRACKING.success)
+        return FrameResult(predicted, False, confidence, reason, best.overlap, MAP, True, degenerate=best.degenerate)
 
     def _tracked_at_place(self, tracker: SurfelTracker, scan: LazyCloud, start: Floats) -> TrackedFrame:
         """The frame on the surfels of the map, from the coarse pose of a place."""
@@ -233,7 +234,7 @@ class Localisation:
     def _result(self, found: TrackedFrame, target: str, global_search: bool) -> FrameResult:
         assert self._tracker is not None
         return FrameResult(
-            found.pose, True, TRACKING.confidence, found.reason, found.overlap, target, global_search,
+            found.pose, True, found.confidence, found.reason, found.overlap, target, global_search,
             voxel=self._tracker.voxel,
         )  # fmt: skip
 

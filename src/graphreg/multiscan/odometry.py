@@ -26,7 +26,7 @@ from graphreg.multiscan.deskewing import DESKEWING, check_times, frame_times
 from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
 from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
-from graphreg.multiscan.tracking import TRACKING, SurfelTracker
+from graphreg.multiscan.tracking import SurfelTracker
 from graphreg.multiscan.trajectory import FrameResult, Loop, Trajectory
 from graphreg.poses import inverse, transform
 from graphreg.registration import register
@@ -206,7 +206,7 @@ class Odometry:
         if not found.success:
             return None
         return FrameResult(
-            found.pose, True, TRACKING.confidence, found.reason, found.overlap, "map", voxel=self._tracker.voxel
+            found.pose, True, found.confidence, found.reason, found.overlap, "map", voxel=self._tracker.voxel
         )
 
     def _registered(self, scan: LazyCloud, predicted: Floats) -> FrameResult:
@@ -228,6 +228,7 @@ class Odometry:
                     result.overlap,
                     name,
                     global_search,
+                    degenerate=bool(result.degenerate_directions),
                     voxel=result.settings["voxel"],
                 )
                 if step.success:

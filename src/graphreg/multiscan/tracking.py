@@ -1,4 +1,4 @@
-"""Tracking: the pose of a frame on a map of surfels, from a prediction, without descriptors and without a search.
+r"""Tracking: the pose of a frame on a map of surfels, from a prediction, without descriptors and without a search.
 
 1. The points of the frame are grouped by voxel: number, mean and second moments of each.
 2. The map is a hash table of octrees; the largest voxel whose points lie in a plane is a surfel (adaptive voxels, after
@@ -6,14 +6,19 @@
    surfel whose voxel contains its mean.
 3. Gauss-Newton steps minimise the distances of means to planes, each weighted by its variance, which follows from the
    moments of both, and by a robust kernel that shrinks from step to step.
-4. The frame is tracked if it overlaps the map, most correspondences are inliers, the surfels determine the pose, and it
-   is close to the prediction. Otherwise the caller registers it by other means. On a prior map, most of those that
-   determine each direction of the pose must be inliers as well.
+4. The frame is tracked if it overlaps the map, most correspondences are inliers, the surfels determine the pose, it is
+   close to the prediction, and its confidence is high. Otherwise the caller registers it by other means. On a prior
+   map, most of those that determine each direction of the pose must be inliers as well.
+
+Confidence is the probability :math:`1 / (1 + e^{-w \cdot x})` that the pose is right, with the figures :math:`x` of
+`tracking_features`. `graphreg bench tracking` fits the constants :math:`w` to synthetic walks and checks them on
+others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,8 +70,12 @@ class TrackingParameters:
         from the prediction, at least
     far_information : float
         this.
-    confidence : float
-        That a tracked pose is right.
+    logit : tuple of float
+        Logit of the confidence: constant, then the factors of `tracking_features`; fitted.
+    success : float
+        Confidence that a tracked frame has at least.
+    least_share : float
+        Added to shares before their logarithm is taken.
     map_points : int
         Points of a prior map in a voxel, on average: its voxels are not smaller.
     """
@@ -92,7 +101,9 @@ class TrackingParameters:
     least_information: float = 0.003
     sure_reach: float = 0.5
     far_information: float = 0.012
-    confidence: float = 0.99
+    logit: tuple[float, ...] = (1.9, 4.7, -4.7, 1.2, 2.2)
+    success: float = 0.8
+    least_share: float = 0.02
     map_points: int = 4
 
 
@@ -131,6 +142,10 @@ class TrackedFrame:
         Voxels with a surfel, and how many of these are inliers.
     support : float
         Share of the information that is from inliers, in the direction of the pose where it is smallest.
+    information : float
+        Of the inliers, in the least constrained direction, see `least_information`.
+    confidence : float
+        Probability that the pose is right.
     """
 
     pose: Floats
@@ -140,6 +155,13 @@ class TrackedFrame:
     inliers: int
     correspondences: int
     support: float
+    information: float
+    confidence: float
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the surfels leave a direction of the pose unconstrained, as in a corridor."""
+        return self.information < TRACKING.least_information
 
     @property
     def explained(self) -> float:
@@ -205,11 +227,13 @@ class SurfelTracker:
         # Rotations of many frames are composed: rounding must not accumulate.
         found = pose(nearest_rotation(found[:3, :3]), found[:3, 3])
         overlap = overlapping / len(frame.counts)
-        support = least_support(information, outlier_information)
-        problem = self._problem(frame, found, predicted, information, support, overlap, matched, inliers, converged)
+        figures = overlap, inliers, matched, least_support(information, outlier_information)
+        least = least_information(information)
+        tracked = TrackedFrame(found, True, "", *figures, least, confidence_of(tracking_features(*figures, least)))
+        problem = self._problem(frame, tracked, predicted, converged)
         share = f"overlap {overlap:.0%}, {inliers} of {matched} correspondences are inliers"
         reason = f"not tracked: {problem}; {share}" if problem else f"tracked: {share}"
-        return TrackedFrame(found, not problem, reason, overlap, inliers, matched, support)
+        return replace(tracked, success=not problem, reason=reason)
 
     def insert(self, frame: FrameVoxels, T_map_frame: Floats) -> None:
         """Add a frame to the map, and forget what is far from it."""
@@ -225,26 +249,49 @@ class SurfelTracker:
             self._map.forget(here, radius)
             self._forgotten_at = here
 
-    def _problem(
-        self, frame: FrameVoxels, found: Floats, predicted: Floats, information: Floats, support: float,
-        overlap: float, matched: int, inliers: int, converged: bool,
-    ) -> str:  # fmt: skip
+    def _problem(self, frame: FrameVoxels, found: TrackedFrame, predicted: Floats, converged: bool) -> str:
         """What speaks against the pose, in words; empty if nothing does."""
-        if overlap < TRACKING.least_overlap:
+        matched = found.correspondences
+        if found.overlap < TRACKING.least_overlap:
             return "the overlap is too small"
         if matched < max(TRACKING.least_correspondences, TRACKING.least_matched * len(frame.counts)):
             return "there are too few surfels"
-        if inliers < TRACKING.least_inliers * matched:
+        if found.inliers < TRACKING.least_inliers * matched:
             return "too few correspondences are inliers"
-        if support < self._least_support:
+        if found.support < self._least_support:
             return "too few correspondences that determine a direction are inliers"
-        distance = displacement(frame.means, inverse(predicted) @ found) / self.voxel
+        distance = displacement(frame.means, inverse(predicted) @ found.pose) / self.voxel
+        if found.degenerate or (distance > TRACKING.sure_reach and found.information < TRACKING.far_information):
+            return "the surfels do not determine the pose"
         if distance > TRACKING.reach:
             return "it is far from the prediction"
-        least = TRACKING.least_information if distance <= TRACKING.sure_reach else TRACKING.far_information
-        if least_information(information) < least:
-            return "the surfels do not determine the pose"
+        if found.confidence < TRACKING.success:
+            return f"the confidence is only {found.confidence:.2f}"
         return "" if converged else "the steps do not converge"
+
+
+def tracking_features(
+    overlap: float, inliers: int, correspondences: int, support: float, information: float
+) -> dict[str, float]:
+    """Return what the confidence of a tracked frame depends on beside a constant, by name, in the order of its weights.
+
+    Parameters
+    ----------
+    overlap, inliers, correspondences, support, information
+        Of a `TrackedFrame`.
+    """
+    outliers = 1 - inliers / max(correspondences, 1)
+    shares = {"overlap": overlap, "share of outliers": outliers, "support": support}
+    return {
+        **{f"log {name}": float(np.log(max(share, 0.0) + TRACKING.least_share)) for name, share in shares.items()},
+        "log information": float(np.log(max(information, 1e-5))),
+    }
+
+
+def confidence_of(features: Mapping[str, float]) -> float:
+    """Return the probability that a tracked pose is right."""
+    logit = float(np.dot(TRACKING.logit, (1.0, *features.values())))
+    return float(1 / (1 + np.exp(-min(max(logit, -500.0), 500.0))))
 
 
 def frame_voxel(points: Floats) -> float:

@@ -31,6 +31,8 @@ class FrameResult:
         Whether it was registered from any pose, without a prediction.
     keyframe : bool
         Whether it was added to the local map.
+    degenerate : bool
+        Whether the surfaces leave a direction of the pose unconstrained, as in a corridor: then `success` is False.
     voxel : float
         Fine voxel size that was used; NaN for a frame that could not be used.
     number : int
@@ -53,6 +55,7 @@ class FrameResult:
     target: str = ""
     global_search: bool = False
     keyframe: bool = False
+    degenerate: bool = False
     voxel: float = float("nan")
     number: int = 0
     name: str = ""
