@@ -55,6 +55,17 @@ def test_poses_map_and_page_are_written(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_map_of_tiles_is_localised_in(folder: Path) -> None:
+    done = sequence_command("frames", "--map", "tiles", "--limit", 3, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    whole = graphreg.sequence(folder / "frames", limit=3, keep_map=True).map
+    assert whole is not None
+    assert len(graphreg.read(folder / "tiles")) == len(whole)
+    found = run_command("localise", "frames", "tiles", "--limit", 2, cwd=folder)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.slow
 def test_json_has_every_frame_and_the_errors(folder: Path) -> None:
     done = sequence_command("frames", "--every", 2, "--pairs", "--truth", "truth.kitti", "--json", cwd=folder)
     output = json.loads(done.stdout)
@@ -122,6 +133,7 @@ def test_files_of_another_format_and_an_empty_map_are_noted(tmp_path: Path) -> N
         (("frames", "--truth", "short.kitti"), "has 2 poses, too few for 5 frames"),
         (("frames", "--every", "0"), "--every"),
         (("empty",), "has no frames"),
+        (("frames", "--map", "frames"), "holds f10.ply"),
     ],
 )
 def test_bad_input_is_exit_status_2(folder: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -27,7 +27,10 @@ def localise(
         ),
     ],
     prior_map: Annotated[
-        Path, typer.Argument(metavar="MAP", help="The map: a point cloud, as `graphreg sequence --map` writes it.")
+        Path,
+        typer.Argument(
+            metavar="MAP", help="The map: a point cloud or a folder of tiles, as `graphreg sequence --map`."
+        ),
     ],
     every: Annotated[int, typer.Option(min=1, help="Use only every n-th frame.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Use at most this number of frames.")] = None,

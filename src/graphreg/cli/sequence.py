@@ -59,7 +59,12 @@ def sequence(
         ),
     ] = None,
     map_file: Annotated[
-        Path | None, typer.Option("--map", help="Write the map of all frames here, one point per voxel.")
+        Path | None,
+        typer.Option(
+            "--map",
+            help="Write the map of all frames here, one point per voxel: a file, or a folder for tiles, which keep "
+            "memory bounded.",
+        ),
     ] = None,
     truth: Annotated[
         Path | None,
@@ -90,6 +95,7 @@ def sequence(
       graphreg sequence frames/ -o poses.tum
       graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
       graphreg sequence frames/ --map map.ply --report trajectory.html
+      graphreg sequence frames/ --map tiles/ && graphreg localise others/ tiles/
       graphreg sequence ouster/ --times fields -o poses.tum
       graphreg sequence street.bag --topic /points --times fields
       graphreg sequence frames/ --loops --map map.ply -o poses.tum
@@ -99,13 +105,20 @@ def sequence(
 
     from graphreg.cli.console import detail, note
     from graphreg.cli.inputs import input_frames
-    from graphreg.cli.outputs import check_outputs, write_cloud
+    from graphreg.cli.outputs import check_folder, check_outputs, write_cloud
     from graphreg.cli.progress import item_progress, spinner
     from graphreg.clouds import as_cloud
+    from graphreg.files.map_tiles import check_tile_folder
     from graphreg.multiscan.odometry import sequence as estimate
     from graphreg.multiscan.trajectory import Trajectory
     from graphreg.reports.trajectory_page import trajectory_report
 
+    # Without a suffix, or where it exists as one, it is a folder.
+    tiles = map_file if map_file is not None and (map_file.is_dir() or not map_file.suffix) else None
+    map_file = map_file if tiles is None else None
+    if tiles is not None:
+        check_folder(tiles)
+        check_tile_folder(tiles)
     check_outputs(pose=out, cloud=map_file, page=report)
     frames, count = input_frames(folder, topic, every, limit)
     files = frames if isinstance(frames, list) else []
@@ -124,6 +137,7 @@ def sequence(
             every=every,
             mode="pairs" if pairs else "map",
             keep_map=map_file is not None or report is not None,
+            map_folder=tiles,
             times=times,
             loops=loops,
             threads=threads,

@@ -121,7 +121,8 @@ def read(path: str | os.PathLike[str], *, progress: bool | Progress | None = Non
     path : str or path-like
         The suffix selects the format, see `formats`. One scan of an E57 file is site.e57#2, by its number from 1, or
         site.e57#hall, by its name, see `list_scans`. The coordinates of a text file are in the columns 2, 3 and 4 of
-        points.csv#2,3,4; without these they are found by their names, or are the first three.
+        points.csv#2,3,4; without these they are found by their names, or are the first three. A folder of tiles, as
+        `sequence` writes a map, is read as a whole.
     progress : bool, callable or bar of tqdm, optional
         True shows a bar. A function is called as progress(done_bytes, total_bytes) every few megabytes; what it raises
         is passed on.
@@ -239,6 +240,9 @@ def read_scan(path: str | os.PathLike[str], *, progress: bool | Progress | None 
     """
     path, scan = split_scan(as_path(path))
     check_progress(progress)
+    if path.is_dir():
+        with progress_bar(progress, f"reading {path.name}") as show:
+            return cast(Cloud, _function("map_tiles.read_tiles")(path, show))
     require_file(path)  # a pipe has no size to check counts against
     _, reader, _ = _format(path)
     # Rows that are not finite are dropped and counted, so numpy need not warn of them.

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from graphreg.argument_checks import check_callable, check_choice, check_flag, c
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
+from graphreg.files.input_file import as_path
+from graphreg.files.map_tiles import TiledMap
 from graphreg.multiscan.deskewing import DESKEWING, check_times, frame_times
 from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
 from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
@@ -148,7 +151,9 @@ class Odometry:
             return np.empty((0, 3))
         return transform(self._previous.pose, self._previous.cloud.points)
 
-    def corrected(self, steps: Sequence[FrameResult], *, keep_map: bool = False) -> Trajectory:
+    def corrected(
+        self, steps: Sequence[FrameResult], *, keep_map: bool = False, map_folder: str | os.PathLike[str] | None = None
+    ) -> Trajectory:
         """The trajectory so far, corrected by the loops that were found.
 
         Parameters
@@ -157,6 +162,8 @@ class Odometry:
             What `add` returned for each frame from the first on.
         keep_map : bool, default False
             Also build the global map, of the keyframes.
+        map_folder : path, optional
+            Write the global map here, as tiles.
 
         Returns
         -------
@@ -165,15 +172,17 @@ class Odometry:
         Raises
         ------
         InputError
-            If loops were not looked for, or the number of steps is not that of the frames added.
+            If loops were not looked for, the number of steps is not that of the frames added, or the folder holds
+            anything but tiles.
         """
+        global_map, tiles = _maps(keep_map, map_folder)
         if self._loops is None:
             raise InputError("loops: expected loops=True where the odometry was made")
         if len(steps) != self._count:
             raise InputError(f"steps: expected one for each of {self._count} frames, got {len(steps)}")
         closer = self._loops
         if not closer.keyframes:
-            return Trajectory(tuple(steps), np.empty((0, 3)) if keep_map else None, ())
+            return Trajectory(tuple(steps), _finished(global_map, tiles), ())
         keyframes = [each.frame for each in closer.keyframes]
         keyframe_poses, used = closer.poses()
         centres = np.array([each.centre for each in closer.keyframes])
@@ -185,13 +194,13 @@ class Odometry:
             )
             for edge in compress(closer.edges, used)
         )  # fmt: skip
-        global_map = GlobalMap() if keep_map else None
-        if global_map is not None:
-            for keyframe, keyframe_pose in zip(closer.keyframes, keyframe_poses, strict=True):
-                global_map.add(transform(keyframe_pose, keyframe.cloud), steps[keyframe.frame].voxel)
+        for each in (global_map, tiles):
+            if each is not None:
+                for keyframe, keyframe_pose in zip(closer.keyframes, keyframe_poses, strict=True):
+                    each.add(transform(keyframe_pose, keyframe.cloud), steps[keyframe.frame].voxel)
         return Trajectory(
             tuple(replace(step, pose=own) for step, own in zip(steps, poses, strict=True)),
-            None if global_map is None else global_map.points(),
+            _finished(global_map, tiles),
             loops,
         )
 
@@ -302,6 +311,7 @@ def sequence(
     limit: int | None = None,
     mode: str = MODES[0],
     keep_map: bool = False,
+    map_folder: str | os.PathLike[str] | None = None,
     times: str | None = None,
     loops: bool = False,
     threads: int | None = None,
@@ -325,6 +335,9 @@ def sequence(
         that fails. "pairs": register each frame to the previous one by global search, as in the paper.
     keep_map : bool, default False
         Also build the global map. Its size grows with the trajectory.
+    map_folder : path, optional
+        Write the global map here while it grows, as tiles: a PLY file for each cube of 256 voxels that has points,
+        named by its numbers. Memory does not grow. The folder can be read, and localised in, like a file.
     times : {"fields", "guess"}, optional
         Deskew the frames: by the attribute t, time, timestamp or offset_time of each, or by the azimuth of their
         points, for a rotating scanner. Poses are those at the middle of a frame. By default frames are used as they
@@ -375,17 +388,32 @@ def sequence(
     chosen, known = chosen_frames(frames, every, limit, times)
     odometry = Odometry(mode=mode, threads=threads, seed=seed, loops=loops)
     # With loops the map is built at the end, of corrected keyframes.
-    global_map = GlobalMap() if keep_map and not loops else None
+    global_map, tiles = _maps(keep_map and not loops, None if loops else map_folder)
     steps: list[FrameResult] = []
     for number, frame in counted(chosen, progress, "registering frames", known):
         found = odometry.add(frame, times)
         step = replace(found, number=number, name=frame_name(frame, number), stamp=frame_stamp(frame))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
-        if global_map is not None and step.success and (step.keyframe or mode == "pairs"):
-            global_map.add(odometry.newest, step.voxel)
+        if step.success and (step.keyframe or mode == "pairs"):
+            for each in (global_map, tiles):
+                if each is not None:
+                    each.add(odometry.newest, step.voxel)
         if callback is not None and callback(step):
             break
     if loops:
-        return odometry.corrected(steps, keep_map=keep_map)
-    return Trajectory(tuple(steps), None if global_map is None else global_map.points())
+        return odometry.corrected(steps, keep_map=keep_map, map_folder=map_folder)
+    return Trajectory(tuple(steps), _finished(global_map, tiles))
+
+
+def _maps(keep_map: bool, map_folder: str | os.PathLike[str] | None) -> tuple[GlobalMap | None, TiledMap | None]:
+    """The global map in memory and that of tiles, where they are wanted."""
+    tiles = None if map_folder is None else TiledMap(as_path(map_folder, "map_folder"))
+    return GlobalMap() if keep_map else None, tiles
+
+
+def _finished(global_map: GlobalMap | None, tiles: TiledMap | None) -> Floats | None:
+    """The points of the global map, after the tiles are all written."""
+    if tiles is not None:
+        tiles.close()
+    return None if global_map is None else global_map.points()
