@@ -83,9 +83,10 @@ def test_report_and_picture_are_written(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
-def test_a_failed_registration_has_a_report_too(folder: Path) -> None:
+def test_a_failed_registration_is_exit_status_1_and_has_a_report(folder: Path) -> None:
     done = register_command("other.ply", "target.ply", "--report", "failed.html", cwd=folder)
     assert done.returncode == 1
+    assert done.stdout.startswith("not registered: ")
     assert "Not registered" in (folder / "failed.html").read_text(encoding="utf-8")
 
 
@@ -100,13 +101,6 @@ def test_init_and_method(folder: Path) -> None:
         result = graphreg.Result.from_json(done.stdout)
         assert result.method == method
         assert angular_error(result.transformation, T_TARGET_SOURCE) < 1
-
-
-@pytest.mark.slow
-def test_a_failed_registration_is_exit_status_1(folder: Path) -> None:
-    done = register_command("other.ply", "target.ply", cwd=folder)
-    assert done.returncode == 1
-    assert done.stdout.startswith("not registered: ")
 
 
 @pytest.mark.slow
