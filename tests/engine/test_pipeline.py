@@ -71,12 +71,11 @@ def test_outliers_do_not_prevent_registration(name: str, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dragon", "street"])
-def test_moving_both_clouds_moves_the_pose_with_them(name: str) -> None:
-    """By as much as coordinates are rounded, registered or not; tests/properties has other scans."""
-    pair = small_pair(name)
+def test_moving_both_clouds_moves_the_pose_with_them() -> None:
+    """By as much as coordinates are rounded; tests/properties has other scans."""
+    pair = small_pair("dragon")
     size = np.ptp(pair.target, axis=0).max()
-    here = small_result(name)
+    here = small_result("dragon")
     for seed, distance in ((2, size), (3, 1e6)):
         along = random_transform(seed, distance)
         there = graphreg.register(transform(along, pair.source), transform(along, pair.target))
