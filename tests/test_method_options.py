@@ -10,8 +10,25 @@ from typing import get_type_hints
 
 import pytest
 
-from graphreg.method_options import OPTIONS, CommonOptions
+from graphreg import method_options
 from graphreg.registration import METHODS
+
+OPTIONS: dict[str, type[method_options.CommonOptions]] = {
+    "graphreg": method_options.EngineOptions,
+    "graphreg-paper": method_options.PaperOptions,
+    "pipl": method_options.PaperOptions,
+    "icp": method_options.IcpOptions,
+    "icp-kp": method_options.IcpKpOptions,
+    "icp-kn": method_options.IcpKnOptions,
+    "tricp": method_options.TricpOptions,
+    "fricp": method_options.FricpOptions,
+    "gmm": method_options.GmmOptions,
+    "cpd": method_options.CpdOptions,
+    "ecm": method_options.EcmOptions,
+    "fgr": method_options.FgrOptions,
+    "teaser": method_options.TeaserOptions,
+    "super4pcs": method_options.Super4pcsOptions,
+}
 
 
 def test_every_method_has_options() -> None:
@@ -21,7 +38,7 @@ def test_every_method_has_options() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_options_are_the_settings(method: str) -> None:
     options = set(get_type_hints(OPTIONS[method]))
-    of_every_call = set(CommonOptions.__annotations__) - {"voxel"}
+    of_every_call = set(method_options.CommonOptions.__annotations__) - {"voxel"}
     assert options - of_every_call == {field.name for field in fields(METHODS[method].settings)}
 
 

@@ -162,22 +162,3 @@ class Super4pcsOptions(BaselineOptions, total=False):
     certainty: float
     max_iterations: int
     refinement: int
-
-
-OPTIONS: dict[str, type[CommonOptions]] = {
-    "graphreg": EngineOptions,
-    "graphreg-paper": PaperOptions,
-    "pipl": PaperOptions,
-    "icp": IcpOptions,
-    "icp-kp": IcpKpOptions,
-    "icp-kn": IcpKnOptions,
-    "tricp": TricpOptions,
-    "fricp": FricpOptions,
-    "gmm": GmmOptions,
-    "cpd": CpdOptions,
-    "ecm": EcmOptions,
-    "fgr": FgrOptions,
-    "teaser": TeaserOptions,
-    "super4pcs": Super4pcsOptions,
-}
-"""Options by method."""
