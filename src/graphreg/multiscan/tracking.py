@@ -8,7 +8,7 @@ r"""Tracking: the pose of a frame on a map of surfels, from a prediction, withou
    moments of both, and by a robust kernel that shrinks from step to step.
 4. The frame is tracked if it overlaps the map, most correspondences are inliers, the surfels determine the pose, it is
    close to the prediction, and its confidence is high. Otherwise the caller registers it by other means. On a prior
-   map, most of those that determine each direction of the pose must be inliers as well.
+   map, most of those that determine each direction of the pose must be inliers as well, or the confidence still higher.
 
 Confidence is the probability :math:`1 / (1 + e^{-w \cdot x})` that the pose is right, with the figures :math:`x` of
 `tracking_features`. `graphreg bench tracking` fits the constants :math:`w` to synthetic walks and checks them on
@@ -60,8 +60,9 @@ class TrackingParameters:
     least_matched, least_inliers : float
         at least this share of its voxels in a surfel, at least this share of these as inliers,
     least_support : float
-        on a prior map, in every direction of the pose at least this share of the information from inliers; a map of few
-        sparse frames does not tell,
+        on a prior map, in every direction of the pose at least this share of the information from inliers, or a
+    sure : float
+        confidence of at least this; a map of few sparse frames does not tell,
     reach : float
         is at most this far from the prediction, and has at least
     least_information : float
@@ -97,6 +98,7 @@ class TrackingParameters:
     least_matched: float = 0.15
     least_inliers: float = 0.8
     least_support: float = 0.6
+    sure: float = 0.9
     reach: float = 2.0
     least_information: float = 0.003
     sure_reach: float = 0.5
@@ -258,7 +260,7 @@ class SurfelTracker:
             return "there are too few surfels"
         if found.inliers < TRACKING.least_inliers * matched:
             return "too few correspondences are inliers"
-        if found.support < self._least_support:
+        if found.support < self._least_support and found.confidence < TRACKING.sure:
             return "too few correspondences that determine a direction are inliers"
         distance = displacement(frame.means, inverse(predicted) @ found.pose) / self.voxel
         if found.degenerate or (distance > TRACKING.sure_reach and found.information < TRACKING.far_information):
