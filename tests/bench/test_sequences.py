@@ -53,6 +53,9 @@ def test_the_summary_says_which_targets_are_reached(monkeypatch: pytest.MonkeyPa
     assert all("; drift below 0.5 %" in line for line in sequences.summary(rows)[-2:])
     better = {**rows[0], "method": "kiss-icp", "RPE (deg)": -1.0, "RPE (m)": 0.0}
     assert sequences.summary([*rows, better])[-1].endswith("smaller RPE in both rotation and translation: kiss-icp")
+    for milliseconds, target in ((1e9, "; at most the"), (-1.0, "; NOT at most the")):
+        lines = sequences.summary([*rows, {**better, sequences.CPU: milliseconds}])[-2:]
+        assert [target in line for line in lines] == [name == sequences.TRACKED for name in OURS]
 
 
 def test_distorted_frames_are_compared_with_the_same_frames_without(monkeypatch: pytest.MonkeyPatch) -> None:
