@@ -34,7 +34,7 @@ nb::tuple graph_with_ties(const KdTree& tree, int k, int threads) {
     return nb::make_tuple(indices.release(), ties.release());
 }
 
-nb::tuple nearest(const KdTree& tree, const Points& queries, int k, int threads) {
+nb::tuple nearest_points(const KdTree& tree, const Points& queries, int k, int threads) {
     require(k > 0 && static_cast<std::size_t>(k) <= tree.size(), "k out of range");
     const std::size_t count = queries.shape(0);
     NewArray<std::int32_t> indices({count, static_cast<std::size_t>(k)});
@@ -86,7 +86,7 @@ void bind_kd_tree(nb::module_& module) {
         .def("__len__", &KdTree::size)
         .def("graph", graph, "k"_a, "threads"_a)
         .def("graph_with_ties", graph_with_ties, "k"_a, "threads"_a)
-        .def("nearest", nearest, "queries"_a, "k"_a, "threads"_a)
+        .def("nearest", nearest_points, "queries"_a, "k"_a, "threads"_a)
         .def("update_nearest", update_nearest, "queries"_a, "searched_at"_a, "second_distance"_a, "nearest"_a,
              "threads"_a)
         .def("within", within, "queries"_a, "radius"_a, "threads"_a)

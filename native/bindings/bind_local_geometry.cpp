@@ -6,8 +6,6 @@ namespace graphreg {
 
 namespace {
 
-using Table = Input<double, nb::shape<-1, -1>>;
-
 NeighbourGraph graph_of(const Points& points, const IndexTable& neighbours, const Indices& order) {
     const std::size_t count = points.shape(0), k = neighbours.shape(1);
     require(neighbours.shape(0) == count && order.shape(0) == count && k > 0,
@@ -68,8 +66,8 @@ Output<double> variation_of_normals(const Points& points, const IndexTable& neig
     return result.release();
 }
 
-Output<double> shifted(const Points& points, const IndexTable& neighbours, const Indices& order, const Table& weights,
-                       const Table& signal, int threads) {
+Output<double> shifted(const Points& points, const IndexTable& neighbours, const Indices& order,
+                       const NumberTable& weights, const NumberTable& signal, int threads) {
     const NeighbourGraph graph = graph_of(points, neighbours, order);
     require_rows(weights.shape(0), graph);
     require_rows(signal.shape(0), graph);

@@ -16,7 +16,6 @@ namespace graphreg {
 
 namespace {
 
-using Bytes = Input<std::uint8_t, nb::ndim<1>>;
 using Faces = Input<std::int32_t, nb::shape<-1, 3>>;
 
 template <class T>

@@ -5,9 +5,9 @@ namespace graphreg {
 
 namespace {
 
-nb::tuple forces(const FloatPoints& source, const FloatPoints& target, const FloatTable& source_features,
-                 const FloatTable& target_features, const FloatNumbers& target_mass, bool gaussian, float scale,
-                 int threads) {
+nb::tuple forces_of_pairs(const FloatPoints& source, const FloatPoints& target, const FloatTable& source_features,
+                          const FloatTable& target_features, const FloatNumbers& target_mass, bool gaussian,
+                          float scale, int threads) {
     const ParticleSystem system{source.data(),
                                 target.data(),
                                 source_features.data(),
@@ -29,8 +29,8 @@ nb::tuple forces(const FloatPoints& source, const FloatPoints& target, const Flo
 }  // namespace
 
 void bind_pair_forces(nb::module_& module) {
-    module.def("pair_forces", forces, "source"_a, "target"_a, "source_features"_a, "target_features"_a, "target_mass"_a,
-               "gaussian"_a, "scale"_a, "threads"_a);
+    module.def("pair_forces", forces_of_pairs, "source"_a, "target"_a, "source_features"_a, "target_features"_a,
+               "target_mass"_a, "gaussian"_a, "scale"_a, "threads"_a);
 }
 
 }  // namespace graphreg

@@ -15,8 +15,6 @@ namespace graphreg {
 
 namespace {
 
-using Bytes = Input<std::uint8_t, nb::ndim<1>>;
-
 void check_start(const Bytes& data, std::size_t start) {
     require(start <= data.size(), "start: behind the end of the data");
 }

@@ -27,8 +27,8 @@ void init_index(DescriptorIndex* self, const Descriptors& descriptors, int threa
     without_gil([&] { new (self) DescriptorIndex(descriptors.data(), descriptors.shape(0), threads); });
 }
 
-nb::tuple nearest(const DescriptorIndex& self, const Descriptors& queries, std::size_t k, std::size_t probes,
-                  int threads) {
+nb::tuple nearest_descriptors(const DescriptorIndex& self, const Descriptors& queries, std::size_t k,
+                              std::size_t probes, int threads) {
     require(k > 0 && probes > 0, "k and probes: at least 1 is needed");
     NewArray<std::int32_t> indices({queries.shape(0), k}), distances({queries.shape(0), k});
     without_gil(
@@ -43,7 +43,7 @@ void bind_scene_index(nb::module_& module) {
     nb::class_<DescriptorIndex>(module, "DescriptorIndex")
         .def("__init__", init_index, "descriptors"_a, "threads"_a)
         .def("__len__", &DescriptorIndex::size)
-        .def("nearest", nearest, "queries"_a, "k"_a, "probes"_a, "threads"_a);
+        .def("nearest", nearest_descriptors, "queries"_a, "k"_a, "probes"_a, "threads"_a);
 }
 
 }  // namespace graphreg

@@ -33,7 +33,7 @@ void forget(SurfelMap& self, const Input<double, nb::shape<3>>& centre, double r
     self.forget(centre.data(), radius);
 }
 
-nb::tuple find(const SurfelMap& self, const Points& queries) {
+nb::tuple find_surfels(const SurfelMap& self, const Points& queries) {
     const std::size_t count = queries.shape(0);
     NewArray<std::int8_t> kinds({count});
     NewArray<double> points({count, 3}), normals({count, 3});
@@ -90,7 +90,7 @@ void bind_surfel_map(nb::module_& module) {
         .def("__len__", &SurfelMap::root_count)
         .def("insert", &insert, "counts"_a, "means"_a, "moments"_a, "pose"_a, "threads"_a)
         .def("forget", &forget, "centre"_a, "radius"_a)
-        .def("find", &find, "points"_a)
+        .def("find", &find_surfels, "points"_a)
         .def("track", &track_frame, "counts"_a, "means"_a, "moments"_a, "start"_a, "kernel"_a, "least_kernel"_a,
              "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "threads"_a);
 }

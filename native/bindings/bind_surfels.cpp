@@ -38,7 +38,7 @@ void init_grid(SurfelGrid* self, const Points& points, const Points& normals, co
         [&] { new (self) SurfelGrid(points.data(), normals.data(), neighbours.data(), count, neighbours.shape(1)); });
 }
 
-Output<std::int32_t> nearest(const SurfelGrid& self, const Points& queries, double max_distance, int threads) {
+Output<std::int32_t> nearest_surfels(const SurfelGrid& self, const Points& queries, double max_distance, int threads) {
     NewArray<std::int32_t> indices({queries.shape(0)});
     without_gil([&] { self.nearest(queries.data(), queries.shape(0), max_distance, threads, indices.data()); });
     return indices.release();
@@ -132,7 +132,7 @@ Output<double> viewpoint_of(const Points& points, const Points& normals, const I
 void bind_surfels(nb::module_& module) {
     nb::class_<SurfelGrid>(module, "SurfelGrid")
         .def("__init__", init_grid, "points"_a, "normals"_a, "neighbours"_a)
-        .def("nearest", nearest, "queries"_a, "max_distance"_a, "threads"_a)
+        .def("nearest", nearest_surfels, "queries"_a, "max_distance"_a, "threads"_a)
         .def("score", score, "poses"_a, "points"_a, "normals"_a, "max_distance"_a, "threads"_a)
         .def("refine", refine, "poses"_a, "points"_a, "normals"_a, "weights"_a.none(), "scales"_a, "dof"_a, "threads"_a)
         .def("equations", equations, "pose"_a, "points"_a, "normals"_a, "weights"_a.none(), "scale"_a, "threads"_a);

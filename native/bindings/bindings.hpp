@@ -24,6 +24,8 @@ template <class T, class... Shape>
 using Input = nb::ndarray<const T, nb::device::cpu, nb::c_contig, Shape...>;
 using Points = Input<double, nb::shape<-1, 3>>;
 using Numbers = Input<double, nb::shape<-1>>;
+using NumberTable = Input<double, nb::shape<-1, -1>>;
+using Bytes = Input<std::uint8_t, nb::ndim<1>>;
 using Indices = Input<std::int32_t, nb::shape<-1>>;
 using LongIndices = Input<std::int64_t, nb::shape<-1>>;
 using IndexTable = Input<std::int32_t, nb::shape<-1, -1>>;

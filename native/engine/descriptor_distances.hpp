@@ -1,10 +1,11 @@
-// Distances of descriptors in the L1 norm.
+// Distances of descriptors in the L1 norm, and matches ranked by them.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 #include "common/dispatch.hpp"
@@ -16,6 +17,14 @@ GRAPHREG_INLINE int l1_distance(const std::uint8_t* a, const std::uint8_t* b) {
     int sum = 0;
     for (std::size_t f = 0; f < descriptor_size; ++f) sum += std::abs(static_cast<int>(a[f]) - static_cast<int>(b[f]));
     return sum;
+}
+
+// A distance above an index: the smaller of two such numbers is the better match, or the earlier of equal ones.
+using Ranked = std::int64_t;
+constexpr Ranked worst_match = std::numeric_limits<Ranked>::max();
+
+GRAPHREG_INLINE Ranked ranked(int distance, std::size_t index) {
+    return static_cast<Ranked>(distance) << 32 | static_cast<Ranked>(index);
 }
 
 #if defined(__x86_64__)

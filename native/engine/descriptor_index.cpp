@@ -7,6 +7,7 @@
 
 #include "common/dispatch.hpp"
 #include "common/parallel.hpp"
+#include "engine/descriptor_distances.hpp"
 #include "engine/descriptors.hpp"
 
 namespace graphreg {
@@ -16,21 +17,7 @@ namespace {
 constexpr std::size_t one_list = 4096;       // descriptors that are one list
 constexpr std::size_t max_lists = 1024;      // their centres fit into the cache
 constexpr std::size_t sample_per_list = 32;  // descriptors that k-means is run on
-constexpr int rounds = 6;                    // of k-means
-
-// A distance above an index: the smaller of two such numbers is the better match, or the earlier of equal ones.
-using Ranked = std::int64_t;
-constexpr Ranked worst = std::numeric_limits<Ranked>::max();
-
-GRAPHREG_INLINE Ranked rank(int distance, std::size_t index) {
-    return static_cast<Ranked>(distance) << 32 | static_cast<Ranked>(index);
-}
-
-GRAPHREG_INLINE int l1_distance(const std::uint8_t* a, const std::uint8_t* b) {
-    int sum = 0;
-    for (std::size_t f = 0; f < descriptor_size; ++f) sum += std::abs(static_cast<int>(a[f]) - static_cast<int>(b[f]));
-    return sum;
-}
+constexpr int k_means_rounds = 6;
 
 // Offers all candidates (count, descriptor_size) to the k best matches of a query, which are sorted. Of candidate n the
 // index is indices[n], or n.
@@ -39,7 +26,7 @@ void offer(const std::uint8_t* query, const std::uint8_t* candidates, const std:
            std::size_t k, Ranked* best) {
     for (std::size_t n = 0; n < count; ++n) {
         const std::size_t index = indices ? static_cast<std::size_t>(indices[n]) : n;
-        const Ranked match = rank(l1_distance(query, candidates + n * descriptor_size), index);
+        const Ranked match = ranked(l1_distance(query, candidates + n * descriptor_size), index);
         if (match >= best[k - 1]) continue;
         std::size_t slot = k - 1;
         for (; slot > 0 && best[slot - 1] > match; --slot) best[slot] = best[slot - 1];
@@ -53,7 +40,7 @@ std::vector<std::int32_t> nearest_centres(const std::uint8_t* descriptors, std::
     std::vector<std::int32_t> nearest(count);
     parallel_for(count, 256, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            Ranked best = worst;
+            Ranked best = worst_match;
             offer(descriptors + i * stride * descriptor_size, centres.data(), nullptr, centres.size() / descriptor_size,
                   1, &best);
             nearest[i] = static_cast<std::int32_t>(best);
@@ -70,7 +57,7 @@ std::vector<std::uint8_t> fit_centres(const std::uint8_t* descriptors, std::size
     for (std::size_t c = 0; c < lists; ++c)
         std::copy_n(descriptors + (c * count / lists) * descriptor_size, descriptor_size,
                     centres.data() + c * descriptor_size);
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < k_means_rounds; ++round) {
         const std::vector<std::int32_t> nearest = nearest_centres(descriptors, sampled, stride, centres, threads);
         std::vector<std::int64_t> sums(lists * descriptor_size), members(lists);
         for (std::size_t i = 0; i < sampled; ++i) {
@@ -110,7 +97,7 @@ void DescriptorIndex::nearest(const std::uint8_t* queries, std::size_t count, st
                               int threads, std::int32_t* indices, std::int32_t* distances) const {
     probes = std::min(probes, lists());
     // The lists of each query, then the queries of each list: a list is read once for all of them.
-    std::vector<Ranked> probed(count * probes, worst);
+    std::vector<Ranked> probed(count * probes, worst_match);
     parallel_for(count, 64, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t q = begin; q < end; ++q)
             offer(queries + q * descriptor_size, centres_.data(), nullptr, lists(), probes, probed.data() + q * probes);
@@ -118,7 +105,7 @@ void DescriptorIndex::nearest(const std::uint8_t* queries, std::size_t count, st
     std::vector<std::vector<std::size_t>> of_list(lists());
     for (std::size_t slot = 0; slot < probed.size(); ++slot)
         of_list[static_cast<std::size_t>(static_cast<std::int32_t>(probed[slot]))].push_back(slot);
-    std::vector<Ranked> found(probed.size() * k, worst);
+    std::vector<Ranked> found(probed.size() * k, worst_match);
     parallel_for(lists(), 1, threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t list = begin; list < end; ++list)
             for (const std::size_t slot : of_list[list])
@@ -130,8 +117,8 @@ void DescriptorIndex::nearest(const std::uint8_t* queries, std::size_t count, st
             Ranked* first = found.data() + q * probes * k;
             std::partial_sort(first, first + k, first + probes * k);
             for (std::size_t n = 0; n < k; ++n) {
-                indices[q * k + n] = first[n] == worst ? -1 : static_cast<std::int32_t>(first[n]);
-                distances[q * k + n] = first[n] == worst ? -1 : static_cast<std::int32_t>(first[n] >> 32);
+                indices[q * k + n] = first[n] == worst_match ? -1 : static_cast<std::int32_t>(first[n]);
+                distances[q * k + n] = first[n] == worst_match ? -1 : static_cast<std::int32_t>(first[n] >> 32);
             }
         }
     });

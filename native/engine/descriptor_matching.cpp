@@ -17,14 +17,6 @@ namespace graphreg {
 
 namespace {
 
-// A distance above an index: the smaller of two such numbers is the better match, or the earlier of equal ones.
-using Ranked = std::int64_t;
-constexpr Ranked worst = std::numeric_limits<Ranked>::max();
-
-inline Ranked rank(int distance, std::size_t index) {
-    return static_cast<Ranked>(distance) << 32 | static_cast<Ranked>(index);
-}
-
 inline std::int32_t index_of(Ranked match) { return static_cast<std::int32_t>(match); }
 
 // Rows begin to end of a against columns from `first` on of b; updates the best match of each.
@@ -33,8 +25,8 @@ void match_rows(const std::uint8_t* a, std::size_t begin, std::size_t end, const
     for (std::size_t i = begin; i < end; ++i)
         for (std::size_t j = first; j < count_b; ++j) {
             const int distance = l1_distance(a + i * descriptor_size, b + j * descriptor_size);
-            best_of_row[i] = std::min(best_of_row[i], rank(distance, j));
-            best_of_column[j] = std::min(best_of_column[j], rank(distance, i));
+            best_of_row[i] = std::min(best_of_row[i], ranked(distance, j));
+            best_of_column[j] = std::min(best_of_column[j], ranked(distance, i));
         }
 }
 
@@ -51,7 +43,7 @@ __attribute__((target("avx2"))) void match_groups(const std::uint8_t* a, std::si
             row[c] = _mm256_set1_epi64x(bytes);
         }
         const __m256i row_index = _mm256_set1_epi64x(static_cast<long long>(i));
-        __m256i best = _mm256_set1_epi64x(worst), columns = _mm256_setr_epi64x(0, 1, 2, 3);
+        __m256i best = _mm256_set1_epi64x(worst_match), columns = _mm256_setr_epi64x(0, 1, 2, 3);
         for (std::size_t g = 0; g < count; ++g) {
             const auto* group = reinterpret_cast<const __m256i*>(groups + g * group_size * descriptor_size);
             __m256i even = _mm256_setzero_si256(), odd = even;
@@ -79,7 +71,7 @@ __attribute__((target("avx2"))) void match_groups(const std::uint8_t* a, std::si
 void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b,
                        int threads, std::int32_t* best_of_a, std::int32_t* best_of_b) {
     const std::size_t grain = std::max<std::size_t>(64, (count_a + 15) / 16);
-    std::vector<Ranked> rows(count_a, worst);
+    std::vector<Ranked> rows(count_a, worst_match);
     std::vector<std::vector<Ranked>> columns((count_a + grain - 1) / grain);  // of each range of rows its own
 #if defined(__x86_64__)
     const std::size_t groups = __builtin_cpu_supports("avx2") ? count_b / group_size : 0;
@@ -87,7 +79,7 @@ void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::ui
 #endif
     parallel_for(count_a, grain, threads, [&](std::size_t begin, std::size_t end) {
         std::vector<Ranked>& column = columns[begin / grain];
-        column.assign(count_b, worst);
+        column.assign(count_b, worst_match);
         std::size_t first = 0;
 #if defined(__x86_64__)
         if (groups > 0) match_groups(a, begin, end, grouped.data(), groups, rows.data(), column.data());
@@ -97,7 +89,7 @@ void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::ui
     });
     for (std::size_t i = 0; i < count_a; ++i) best_of_a[i] = index_of(rows[i]);
     for (std::size_t j = 0; j < count_b; ++j) {
-        Ranked best = worst;
+        Ranked best = worst_match;
         for (const auto& column : columns) best = std::min(best, column[j]);
         best_of_b[j] = index_of(best);
     }
@@ -106,18 +98,18 @@ void match_descriptors(const std::uint8_t* a, std::size_t count_a, const std::ui
 void match_near_descriptors(const std::uint8_t* a, std::size_t count_a, const std::uint8_t* b, std::size_t count_b,
                             const std::int64_t* offsets, const std::int32_t* near, std::int32_t* best_of_a,
                             std::int32_t* best_of_b) {
-    std::vector<Ranked> columns(count_b, worst);
+    std::vector<Ranked> columns(count_b, worst_match);
     for (std::size_t i = 0; i < count_a; ++i) {
-        Ranked best = worst;
+        Ranked best = worst_match;
         for (std::int64_t n = offsets[i]; n < offsets[i + 1]; ++n) {
             const auto j = static_cast<std::size_t>(near[n]);
             const int distance = l1_distance(a + i * descriptor_size, b + j * descriptor_size);
-            best = std::min(best, rank(distance, j));
-            columns[j] = std::min(columns[j], rank(distance, i));
+            best = std::min(best, ranked(distance, j));
+            columns[j] = std::min(columns[j], ranked(distance, i));
         }
-        best_of_a[i] = best == worst ? -1 : index_of(best);
+        best_of_a[i] = best == worst_match ? -1 : index_of(best);
     }
-    for (std::size_t j = 0; j < count_b; ++j) best_of_b[j] = columns[j] == worst ? -1 : index_of(columns[j]);
+    for (std::size_t j = 0; j < count_b; ++j) best_of_b[j] = columns[j] == worst_match ? -1 : index_of(columns[j]);
 }
 
 }  // namespace graphreg

@@ -18,6 +18,9 @@
 
 namespace graphreg {
 
+// Between the words of a line.
+inline bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+
 // As strtod in the C locale, whatever the locale of the process is.
 inline bool parse_double_slowly(std::string_view text, double& value) {
     if (text.find_first_of("xX") != text.npos) return false;  // hexadecimal is not a number in any of these files

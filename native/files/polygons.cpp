@@ -6,8 +6,6 @@ namespace graphreg {
 
 namespace {
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
 // The words of a line, up to a comment.
 class Words {
 public:

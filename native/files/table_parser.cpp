@@ -12,8 +12,6 @@ namespace graphreg {
 
 namespace {
 
-inline bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
 inline void skip_blanks(const char*& at, const char* stop) {
     while (at < stop && blank(*at)) ++at;
 }
