@@ -228,7 +228,9 @@ public:
     std::vector<std::pair<double, std::int32_t>> found[leaf_size];
     std::int64_t counts[leaf_size];
 
-    WithinRadius(double radius, bool only_count) : squared_(radius * radius), only_count_(only_count) {}
+    // The empty slots of a leaf are infinitely far: a radius whose square overflows must not reach them.
+    WithinRadius(double radius, bool only_count)
+        : squared_(std::min(radius * radius, std::numeric_limits<double>::max())), only_count_(only_count) {}
 
     GRAPHREG_INLINE void begin(int count) {
         for (int q = 0; q < leaf_size; ++q) {

@@ -69,6 +69,12 @@ def test_noise_is_no_success(name: str) -> None:
     assert not registered(name)[0].success
 
 
+def test_the_first_pose_is_compared_although_it_has_hardly_any_information() -> None:
+    rng = np.random.default_rng(196)
+    source, target = rng.normal(size=(rng.integers(12, 60), 3)), rng.normal(size=(12, 3))
+    assert not graphreg.register(source, target).success
+
+
 @pytest.mark.slow
 def test_alternatives_survive_json() -> None:
     pair = ambiguous_scenes.pair("cube", points=1500)

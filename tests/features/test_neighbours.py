@@ -76,6 +76,14 @@ def test_radius_search_is_exact(points: Floats, queries: Floats, radius: float, 
         assert np.array_equal(squared[found], row[expected])
 
 
+@pytest.mark.parametrize("radius", [1e154, 1e155, 1e300])
+def test_a_radius_of_any_size_finds_points_only(radius: float) -> None:
+    points = random_cloud("blob", 30, 2)
+    offsets, index, _ = _core.Tree(points, 1).within(points, radius, 1)
+    assert np.array_equal(np.sort(index.reshape(30, 30)), np.tile(np.arange(30), (30, 1)))
+    assert np.array_equal(offsets, np.arange(31) * 30)
+
+
 @pytest.mark.slow
 def test_large_k() -> None:
     points = random_cloud("surface", 900, 3)

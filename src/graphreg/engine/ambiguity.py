@@ -89,6 +89,7 @@ def compare_similar_poses(
     """
     # A wrong pose may overlap far more than the right one: what overlaps less is compared as well.
     ratios = evaluation.information / max(float(evaluation.information[0]), 1.0)
+    ratios[0] = 1.0  # the others are compared with it, however little information it has
     similar = np.flatnonzero(ratios >= EVIDENCE.ambiguous_similarity)
     if len(similar) < 2:
         return poses, evaluation
