@@ -28,3 +28,9 @@ def test_the_figures_are_those_of_their_names(monkeypatch: pytest.MonkeyPatch) -
     assert (ours["outliers"], ours["for each point"]) == ("gaussian", 0.5)
     assert ours["found, at worst (%)"] == pytest.approx(100 * rows[2]["found"], abs=0.05)
     assert "none: 0 % of a scan without outliers is lost in the median of 1, 0 % at worst" in clean.summary(rows)
+
+
+def test_who_knows_a_plane_finds_outliers_off_it_and_none_in_its_sheet() -> None:
+    grid = np.stack(np.meshgrid(np.arange(20.0), np.arange(20.0), [0.0]), axis=-1).reshape(-1, 3)
+    outliers = np.array([[7.5, 7.5, 0.3], [40.0, 7.5, 0.0], [7.5, 7.5, 0.0]])
+    assert clean.found_knowing_the_scan(grid, outliers).tolist() == [True, True, False]
