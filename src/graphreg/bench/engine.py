@@ -19,6 +19,7 @@ from graphreg.bench.corruption import CLEAN, CORRUPTIONS
 from graphreg.bench.measured_parts import ENGINE, SYNTHETIC_SCANS
 from graphreg.bench.pairs import kinds_of, points_of, select
 from graphreg.bench.peers import PEERS, describe_peers
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Registration from any initial pose"
 PARTS = (*ENGINE, *SYNTHETIC_SCANS)
@@ -91,6 +92,29 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
             missed[name] = missed.get(name, 0) + 1
     lines.append(f"{OURS} is not correct on: " + (", ".join(f"{name} {n}x" for name, n in missed.items()) or "none"))
     return lines
+
+
+def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return a chart (SVG): what is correct under each corruption, and errors and times on the scans as they are."""
+    ran = completed(rows)
+    methods = list(dict.fromkeys(row["method"] for row in ran))
+    panels = []
+    for corruption in dict.fromkeys(row["corruption"] for row in ran):
+        shares = {}
+        for method in methods:
+            mine = [row["correct"] for row in ran if (row["corruption"], row["method"]) == (corruption, method)]
+            if mine:
+                shares[method] = [0], [100 * float(np.mean(mine))]
+        title = "as scanned" if corruption == CLEAN.name else corruption
+        panels.append(Panel(shares, f"Correct: {title}", "% of the runs", "", bars=True))
+    medians = {line["method"]: line for line in tables(rows)[""] if line["corruption"] == CLEAN.name}
+    for column, title, label in (
+        (f"median {ROTATION_ERROR}", "Error of the correct, as scanned", "median rotation error (degrees)"),
+        ("median (s)", "Time, as scanned", "median of the whole call (s)"),
+    ):
+        bars = {method: ([0], [figure[column]]) for method, figure in medians.items() if figure[column] > 0}
+        panels.append(Panel(bars, title, label, "", bars=True))
+    return {"engine": plot_grid(panels, "engine", columns=2)}
 
 
 def _statistics(rows: Sequence[Row]) -> dict[str, Any]:

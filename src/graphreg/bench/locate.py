@@ -34,6 +34,7 @@ from graphreg.locating import locate_with_evidence
 from graphreg.metrics import angular_error, rmsd
 from graphreg.poses import inverse, pose, transform
 from graphreg.registration import prepare, register
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "A part in a scene"
 PARTS = (*ENGINE, "locating", *SYNTHETIC_SCANS)
@@ -168,6 +169,16 @@ def left_out(job: Job, reason: str) -> dict[str, Any]:
 def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return a table with a line for each group of queries and method."""
     made = [row for row in rows if row["correct"] is not None]
+    found = {"": _by_group(made)}
+    ours = [row for row in made if row["method"] == OURS and row["features"]]
+    outcomes = [row["first is right"] for row in ours]
+    if min(outcomes.count(True), outcomes.count(False)) >= FOLDS:
+        found["Fitted constants"] = _fitted_constants(ours)
+    return found
+
+
+def _by_group(made: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line for each group of queries and method."""
     lines = []
     for group, method in dict.fromkeys((row["group"], row["method"]) for row in made):
         mine = [row for row in made if (row["group"], row["method"]) == (group, method)]
@@ -182,12 +193,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
                 "median time (s)": round(float(np.median([row["seconds"] for row in mine])), 2),
             }
         )
-    found = {"": lines}
-    ours = [row for row in made if row["method"] == OURS and row["features"]]
-    outcomes = [row["first is right"] for row in ours]
-    if min(outcomes.count(True), outcomes.count(False)) >= FOLDS:
-        found["Fitted constants"] = _fitted_constants(ours)
-    return found
+    return lines
 
 
 def _fitted_constants(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -226,6 +232,35 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
             for line in tables(rows)[""]
         ),
     ]
+
+
+def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return a chart (SVG) of what is found, and in which time, over the size of a crop; and of objects."""
+    lines = _by_group([row for row in rows if row["correct"] is not None])
+    methods = list(dict.fromkeys(line["method"] for line in lines))
+    shares: dict[str, tuple[list[float], list[float]]] = {}
+    times: dict[str, tuple[list[float], list[float]]] = {}
+    for method in methods:
+        crops = [
+            (100 * share, line)
+            for share in sorted(SHARES)
+            for line in lines
+            if (line["queries"], line["method"]) == (f"crop {share:g}", method)
+        ]
+        if crops:
+            sizes = [size for size, _ in crops]
+            shares[method] = sizes, [100 * line["correct"] / line["of"] for _, line in crops]
+            times[method] = sizes, [line["median time (s)"] for _, line in crops]
+    size = "size of the crop (% of the scene)"
+    objects = {
+        line["method"]: ([0], [100 * line["correct"] / line["of"]]) for line in lines if line["queries"] == "object"
+    }
+    panels = [
+        Panel(shares, "Crops that are found", size, "correct (%)"),
+        Panel(times, "Time", size, "median (s)", log_y=True),
+        Panel(objects, "Objects among others", "correct (%)", "", bars=True),
+    ]
+    return {"locate": plot_grid([panel for panel in panels if panel.series], "locate")}
 
 
 @lru_cache(maxsize=4)

@@ -26,6 +26,7 @@ from graphreg.files import read
 from graphreg.metrics import angular_error
 from graphreg.multiscan.multiway_registration import multiway
 from graphreg.poses import inverse, pose, transform
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Multiway registration"
 PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
@@ -183,6 +184,28 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         named = sum(row["foreign left out"] for row in with_foreign)
         lines.append(f"foreign scan left out and named: {named} of {len(with_foreign)} runs")
     return [*lines, *scale_summary(many)]
+
+
+def figures(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return a chart (SVG) of the errors of each set of scans, and what optimisation makes of them."""
+    few, _ = _few_and_many(rows)
+    panels = []
+    for what, column, unit in (
+        ("Rotation", MEAN_ROTATION, "degrees"),
+        ("Translation", MEAN_TRANSLATION, "% of the size"),
+    ):
+        errors, ratios = {}, {}
+        for scans in dict.fromkeys(row["scans"] for row in few):
+            after, before = (
+                float(np.median([row[name] for row in few if row["scans"] == scans]))
+                for name in (column, f"initial {column}")
+            )
+            errors[scans], ratios[scans] = ([0], [after]), ([0], [after / before])
+        panels += [
+            Panel(errors, f"{what} error", f"mean over all pairs of scans ({unit})", "", bars=True),
+            Panel(ratios, f"{what}: what optimisation leaves", "error after / before", "", bars=True),
+        ]
+    return {"multiway": plot_grid(panels, "multiway", columns=2)}
 
 
 def _few_and_many(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

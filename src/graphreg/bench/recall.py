@@ -25,12 +25,14 @@ from graphreg.bench.recall_protocols import PROTOCOLS, PUBLISHED, Protocol, pair
 from graphreg.clouds import Floats
 from graphreg.metrics import angular_error, translation_error
 from graphreg.poses import transform
+from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Registration recall on public benchmarks"
 PARTS = (*ENGINE, *SYNTHETIC_SCANS)
 # Methods of other libraries that work from any pose.
 GLOBAL_PEERS = ("kiss+gicp", "ransac+icp")
 TRANSLATION_ERROR, RMSE = "translation error (m)", "correspondence RMSE (m)"
+LARGEST_DRAWN, DRAWN = 1.5, 61  # of the tolerance; points of a line
 PUBLISHED_TABLE = "Published by others, not measured here (recall in %)"
 
 
@@ -140,6 +142,22 @@ def summary(rows: Sequence[Row]) -> list[str]:
     if exceptions:
         lines.append(f"exceptions, which count as failures: {len(exceptions)}")
     return lines
+
+
+def figures(rows: Sequence[Row]) -> dict[str, str]:
+    """Return a chart (SVG) of the recall over the rotation and translation errors that count as registered."""
+    panels = []
+    for name in dict.fromkeys(row["protocol"] for row in rows):
+        degrees, metres = PROTOCOLS[name].tolerances[0]
+        for error, limit, unit in ((ROTATION_ERROR, degrees, "degrees"), (TRANSLATION_ERROR, metres, "m")):
+            limits, series = np.linspace(0, LARGEST_DRAWN * limit, DRAWN), {}
+            for method in dict.fromkeys(row["method"] for row in rows):
+                of_method = [row for row in rows if (row["protocol"], row["method"]) == (name, method)]
+                errors = np.array([np.inf if row["exception"] else row[error] for row in of_method])
+                series[method] = limits, [100 * float(np.mean(errors <= one)) for one in limits]
+            kind = error.split()[0]
+            panels.append(Panel(series, f"{name}: {kind}", f"{kind} error of at most ({unit})", "% of the pairs"))
+    return {"recall": plot_grid(panels, "recall", columns=2)}
 
 
 def _statistics(protocol: Protocol, rows: Sequence[Row]) -> dict[str, Any]:

@@ -60,6 +60,8 @@ METHODS: dict[str, tuple[str, Any, str]] = {
     },
     "graphreg, map": (BLUE, SOLID, "o"),
     "graphreg, pairs": (BLUE, DASHED, "o"),
+    "graphreg locate": (BLUE, SOLID, "o"),
+    "graphreg register": (BLUE, DASHED, "o"),
     "kiss-icp": (RED, SOLID, "s"),
     "gicp, map": (TEAL, SOLID, "D"),
     "gicp, pairs": (TEAL, DASHED, "D"),
