@@ -95,7 +95,7 @@ def sequence(
       graphreg sequence frames/ -o poses.tum
       graphreg sequence scans/kitti_odometry/dataset/sequences/03 --pairs --json
       graphreg sequence frames/ --map map.ply --report trajectory.html
-      graphreg sequence frames/ --map tiles/ && graphreg localise others/ tiles/
+      graphreg sequence frames/ --map tiles/
       graphreg sequence ouster/ --times fields -o poses.tum
       graphreg sequence street.bag --topic /points --times fields
       graphreg sequence frames/ --loops --map map.ply -o poses.tum
