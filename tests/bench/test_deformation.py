@@ -5,18 +5,23 @@ from __future__ import annotations
 import pytest
 
 from graphreg.bench import deformation
+from graphreg.nonrigid.deformation_verdict import VERDICT
 
 
-def row(group: str, method: str, error: float | None, right: bool, called: bool) -> dict[str, object]:
+def row(
+    group: str, method: str, error: float | None, right: bool, called: bool, name: str = "hand closing"
+) -> dict[str, object]:
     return {
         "group": group,
-        "name": "hand closing",
+        "name": name,
+        "bodies": [name],
         "seed": 0,
         "method": method,
         "RMS error": error,
         "right": right,
         "reported as deformed": called,
-        "features": {"explained": float(right), "overlap": 0.5} if method == "elastic" else {},
+        "confidence": float(called),
+        "features": {str(term): float(right) for term in range(len(VERDICT.logit) - 1)} if method == "elastic" else {},
         "iterations": 60 if method == "pycpd" else None,
         "seconds": 1.0 if method == "elastic" else 50.0,
     }
@@ -41,7 +46,25 @@ def test_the_summary_compares_with_rigid_registration_and_pycpd() -> None:
 def test_quick_jobs_are_few_and_whole_ones_have_all_groups() -> None:
     assert len(deformation.jobs(None, quick=True)) < 10
     groups = {job.group for job in deformation.jobs(None)}
-    assert {deformation.WHOLE, deformation.PARTIAL, deformation.LARGE, deformation.LARGER, "different bodies"} == groups
+    compared = {deformation.WHOLE, deformation.PARTIAL, deformation.LARGE, deformation.LARGER}
+    assert {*compared, *deformation.FOR_VERDICT} == groups
+
+
+def test_confidence_is_tried_on_bodies_that_it_was_not_fitted_to() -> None:
+    names = ("hand closing", "dragon bending")
+    rows = [
+        row(deformation.ANY_WHOLE, "elastic", 0.02, right, right, name)
+        for name in names
+        for right in (True, False) * deformation.LEAST_RUNS
+    ]
+    assert any(line.startswith("cross-validated") for line in deformation.summary(rows))
+    # Evidence that says the opposite on another body is not known to the constants that it is tried with.
+    for each in rows:
+        if each["name"] == names[1]:
+            each["right"] = not each["right"]
+    tried = deformation.confidence_on_other_bodies(rows)
+    right = [each["right"] for each in rows]
+    assert tried[right].mean() < 0.5 < tried[[not each for each in right]].mean()
 
 
 @pytest.mark.slow

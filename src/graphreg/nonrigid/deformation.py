@@ -25,8 +25,8 @@ class Deformation:
     success : bool
         Whether the confidence is high enough.
     confidence : float
-        From 0 to 1, from what is explained, the correspondences that agree, and the strain. Not calibrated as a
-        probability.
+        Probability that nine tenths of the points that the target shows are within a twentieth of the source's extent
+        of where they belong; fitted to the elastic method on synthetic bodies.
     reason : str
         The verdict in one sentence.
     strain : (N,) ndarray
