@@ -18,6 +18,7 @@ PARTS = {
     "<!-- glossary -->": glossary_table,
 }
 EXAMPLE = re.compile(r"<!-- example (\w+\.py) -->")
+COUNT = re.compile(r"(<td[^>]*>[\d,]+) of ([\d,]+</td>)")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -39,7 +40,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    return with_formulas(html)
+    return with_formulas(COUNT.sub(r"\1&nbsp;of&nbsp;\2", html))
 
 
 def _fenced(script: Path) -> str:
