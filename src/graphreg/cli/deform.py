@@ -52,7 +52,6 @@ def deform(
     Examples:
       graphreg deform source.ply target.ply -o deformed.ply --report page.html
       graphreg deform a.ply b.ply --stiffness 3 --json
-      graphreg deform a.ply b.ply --method cpd
     """
     from graphreg.cli.console import detail
     from graphreg.cli.outputs import check_outputs
