@@ -28,6 +28,7 @@ def point(**changes: Any) -> ControlPoint:
         ({"fixed": ["cellar"]}, "fixed: expected the name of a scan, got 'cellar'; the scans are yard.e57, hall.e57"),
         ({"fixed": ["roof"]}, "fixed: several scans have the name 'roof'"),
         ({"fixed": [4]}, "fixed: expected the name of a scan, got 4"),
+        ({"fixed": np.eye(4)}, "fixed: expected the name of a scan, got "),
         ({"init": np.eye(4)}, r"init: expected 4 poses, one for each scan, got shape \(4, 4\)"),
         ({"init": 2 * TILTED}, r"init\[0\]"),
         ({"init": np.full((4, 4, 4), np.nan), "fixed": ["hall"]}, "init: hall.e57 is fixed, but has no pose"),

@@ -136,10 +136,10 @@ def scan_number(wanted: Any, names: Sequence[str], argument: str) -> int:
     """
     if isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool) and 0 <= wanted < len(names):
         return int(wanted)
-    found = [number for number, name in enumerate(names) if name == wanted]
-    found = found or [
-        number for number, name in enumerate(names) if wanted in (PurePath(name).name, PurePath(name).stem)
-    ]
+    # Anything else, an array for one, may not compare with a name.
+    numbered = list(enumerate(names)) if isinstance(wanted, str) else []
+    found = [number for number, name in numbered if name == wanted]
+    found = found or [number for number, name in numbered if wanted in (PurePath(name).name, PurePath(name).stem)]
     if len(found) != 1:
         problem = "several scans have the name" if found else "expected the name of a scan, got"
         raise InputError(f"{argument}: {problem} {shown(wanted)}; the scans are {', '.join(names)}")
