@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from graphreg.bench import deformation
-from graphreg.nonrigid.deformation_verdict import VERDICT
 
 
 def row(
@@ -21,7 +20,7 @@ def row(
         "right": right,
         "reported as deformed": called,
         "confidence": float(called),
-        "features": {str(term): float(right) for term in range(len(VERDICT.logit) - 1)} if method == "elastic" else {},
+        "features": dict.fromkeys(sorted(deformation.FEATURES), float(right)) if method == "elastic" else {},
         "iterations": 60 if method == "pycpd" else None,
         "seconds": 1.0 if method == "elastic" else 50.0,
     }
@@ -58,6 +57,8 @@ def test_confidence_is_tried_on_bodies_that_it_was_not_fitted_to() -> None:
         for right in (True, False) * deformation.LEAST_RUNS
     ]
     assert any(line.startswith("cross-validated") for line in deformation.summary(rows))
+    constants = deformation.tables(rows)["Constants of the confidence"]
+    assert [line["term"] for line in constants[1:]] == [*deformation.FEATURES]
     # Evidence that says the opposite on another body is not known to the constants that it is tried with.
     for each in rows:
         if each["name"] == names[1]:

@@ -24,7 +24,7 @@ from graphreg.bench.calibration import area_under_roc, logistic, logistic_regres
 from graphreg.bench.measured_parts import ENGINE
 from graphreg.clouds import Floats, Mask, extent
 from graphreg.datasets.deformed_bodies import DeformedPair, deformations, deformed_pair
-from graphreg.nonrigid.deformation_verdict import VERDICT
+from graphreg.nonrigid.deformation_verdict import VERDICT, Evidence
 from graphreg.nonrigid.deforming import deform_with_evidence
 from graphreg.poses import transform
 from graphreg.registration import register
@@ -52,6 +52,8 @@ PEER_ITERATIONS, FEW_ITERATIONS = 100, 5
 # A deformation is right where this share of the points that the target shows is so near to where it belongs, as a
 # share of the source's extent: of a hand with one wrong finger it is less.
 RIGHT_SHARE, MAX_ERROR = 0.9, 0.05
+# Names of the features in the order of their constants; rows have them in any order.
+FEATURES = tuple(Evidence(1.0, 0.0, 1.0, 1.0, 0, 0, 0.0, 0.0).features())
 # Runs of each kind that constants are fitted to, at least; limits of the bins of the reliability.
 LEAST_RUNS = 5
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -194,7 +196,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     if _can_be_fitted(ours):
         fitted["Confidence, tried on bodies that it was not fitted to"] = _cross_validated(ours)
         fitted["Reliability on bodies that it was not fitted to"] = reliability(ours)
-        terms = ("constant", *ours[0]["features"])
+        terms = ("constant", *FEATURES)
         fitted["Constants of the confidence"] = [
             {"term": term, "in use": used, "fitted": float(value)}
             for term, used, value in zip(terms, VERDICT.logit, fit_logit(ours), strict=True)
@@ -229,7 +231,7 @@ def _can_be_fitted(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _predictors(rows: Sequence[dict[str, Any]]) -> Floats:
-    return np.array([(1.0, *row["features"].values()) for row in rows])
+    return np.array([(1.0, *(row["features"][name] for name in FEATURES)) for row in rows])
 
 
 def _cross_validated(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
