@@ -46,18 +46,6 @@ def edge_energies(graph: DeformationGraph, motion: Motion) -> tuple[Floats, Floa
     return np.asarray(stretch), np.asarray(bend)
 
 
-def node_strain(graph: DeformationGraph, motion: Motion) -> Floats:
-    """Root-mean-square relative change of length (K,) of the edges of each node."""
-    if not len(graph.edges):
-        return np.zeros(len(graph.nodes))
-    j, k = graph.edges.T
-    before = np.linalg.norm(graph.nodes[k] - graph.nodes[j], axis=1)
-    after = np.linalg.norm(motion.positions[k] - motion.positions[j], axis=1)
-    change = (after / np.maximum(before, 1e-300) - 1) ** 2
-    count = np.bincount(j, minlength=len(graph.nodes))
-    return np.sqrt(np.bincount(j, change, len(graph.nodes)) / np.maximum(count, 1))
-
-
 @dataclass(frozen=True, eq=False)
 class Bound:
     """A quadratic bound of the attraction: sum_i (p_i - y_i)^T M_i (p_i - y_i), with the resting points y_i.
