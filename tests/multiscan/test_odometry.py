@@ -203,6 +203,16 @@ def test_a_frame_of_another_scene_keeps_the_predicted_pose(frames: list[np.ndarr
 
 
 @pytest.mark.slow
+def test_a_sensor_that_shakes_is_tracked(frames: list[np.ndarray], truth: np.ndarray) -> None:
+    shakes = [pose(rotation_from_vector([0.1 * (-1) ** k, 0.08 * (-1) ** (k // 2), 0]), np.zeros(3)) for k in range(6)]
+    shaken = [transform(inverse(shake), frame) for shake, frame in zip(shakes, frames[:6], strict=True)]
+    result = sequence(shaken)
+    assert all(step.reason.startswith("tracked") for step in result.steps[2:])
+    expected = [inverse(shakes[0]) @ T @ shake for T, shake in zip(truth, shakes, strict=False)]
+    assert_same_poses(result.poses, expected, steps=2)
+
+
+@pytest.mark.slow
 def test_a_jump_of_the_sensor_is_found_by_global_search(frames: list[np.ndarray]) -> None:
     far = walk_poses(1)[0] @ pose(rotation_from_vector([0.1, 0.1, 2.5]), [0.5, -0.4, 0.1])
     result = sequence([*frames[:3], frame_at(far, 50)])

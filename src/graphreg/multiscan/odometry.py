@@ -1,6 +1,7 @@
 """LiDAR odometry: the pose of a moving sensor at each frame, with respect to the first frame.
 
-1. Track the frame on the map of surfels, from the constant-velocity prediction: no descriptors, no search.
+1. Track the frame on the map of surfels, from the constant-velocity prediction, then from the last pose: no
+   descriptors, no search.
 2. If that fails, register it to the local map of the last keyframes, from the same prediction; then to the previous
    frame.
 3. If that fails as well, to both by global search, from any pose.
@@ -209,6 +210,9 @@ class Odometry:
         if self._tracker is None or self._velocity is None or self._lost:
             return None
         found = self._tracker.track(scan.voxels(self._tracker), predicted)
+        if not found.success:
+            # After a jolt the sensor is nearer to its last pose than to where the jolt would take it.
+            found = self._tracker.track(scan.voxels(self._tracker), self._pose)
         if scan.is_distorted and found.success:
             scan.deskew(inverse(self._pose) @ found.pose, self._threads)
             found = self._tracker.track(scan.voxels(self._tracker), found.pose)

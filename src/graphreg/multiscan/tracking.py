@@ -64,7 +64,7 @@ class TrackingParameters:
     sure : float
         confidence of at least this; a map of few sparse frames does not tell,
     reach : float
-        is at most this far from the prediction, and has at least
+        is at most this far from the prediction, or `sure` as well, and has at least
     least_information : float
         this information in every direction, of a largest possible of about 1; or, where it is farther than
     sure_reach : float
@@ -265,7 +265,7 @@ class SurfelTracker:
         distance = displacement(frame.means, inverse(predicted) @ found.pose) / self.voxel
         if found.degenerate or (distance > TRACKING.sure_reach and found.information < TRACKING.far_information):
             return "the surfels do not determine the pose"
-        if distance > TRACKING.reach:
+        if distance > TRACKING.reach and found.confidence < TRACKING.sure:
             return "it is far from the prediction"
         if found.confidence < TRACKING.success:
             return f"the confidence is only {found.confidence:.2f}"
