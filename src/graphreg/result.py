@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from graphreg.argument_checks import shown
 from graphreg.clouds import Floats
 from graphreg.errors import InputError
+from graphreg.feedback.notebooks import notebook_html
 from graphreg.feedback.summaries import (
     labelled,
     matrix_lines,
-    notebook_html,
     rotation_text,
     scale_text,
     translation_text,

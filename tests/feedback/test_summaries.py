@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphreg.feedback.summaries import labelled, listed, notebook_html, rotation_text, translation_text
+from graphreg.feedback.summaries import labelled, listed, rotation_text, translation_text
 from graphreg.poses import pose, rotation_from_vector
 
 VECTORS = st.tuples(*[st.floats(-1, 1)] * 3).map(np.array).filter(lambda v: np.linalg.norm(v) > 0.1)
@@ -53,7 +53,3 @@ def test_entries_without_a_value_are_left_out() -> None:
 def test_long_lists_are_counted() -> None:
     assert listed([]) == ""
     assert listed([str(n) for n in range(9)]).endswith("3 and 5 more")
-
-
-def test_other_values_are_text_in_notebooks() -> None:
-    assert notebook_html("a < b") == "<pre>a &lt; b</pre>"

@@ -23,8 +23,9 @@ from graphreg.batches.schedule import Schedule
 from graphreg.batches.store import Record, ResultStore
 from graphreg.batches.tasks import Task
 from graphreg.errors import FileError, InputError
+from graphreg.feedback.notebooks import notebook_html
 from graphreg.feedback.progress_bars import check_progress, progress_bar
-from graphreg.feedback.summaries import labelled, notebook_html
+from graphreg.feedback.summaries import labelled
 from graphreg.files.input_file import as_path
 from graphreg.files.output_file import check_output_path
 from graphreg.registration import register

@@ -1,12 +1,9 @@
-"""Results in a few lines of text: what `print(result)` shows, and notebooks."""
+"""Results in a few lines of text: what `print(result)` shows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import singledispatch
-from html import escape
-from typing import Any
 
 import numpy as np
 
@@ -20,28 +17,6 @@ NAME_WIDTH = 12
 MAX_NAMES = 4
 # Rotations smaller than this have no axis, in degrees.
 SMALLEST_ANGLE = 1e-9
-
-
-@singledispatch
-def notebook_html(result: Any) -> str:
-    """Return the HTML that a notebook shows of a result: its text.
-
-    `graphreg.reports` is above this layer, and registers functions for results that it has a picture of.
-
-    Parameters
-    ----------
-    result : object
-
-    Returns
-    -------
-    str
-    """
-    return text_html(result)
-
-
-def text_html(result: Any) -> str:
-    """Return the text of a result as HTML."""
-    return f"<pre>{escape(str(result))}</pre>"
 
 
 def labelled(headline: str, entries: Mapping[str, str]) -> str:

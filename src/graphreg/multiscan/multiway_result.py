@@ -11,7 +11,8 @@ import numpy as np
 from graphreg.argument_checks import check_positive
 from graphreg.clouds import Cloud, Floats, as_cloud
 from graphreg.errors import InputError
-from graphreg.feedback.summaries import labelled, listed, notebook_html
+from graphreg.feedback.notebooks import notebook_html
+from graphreg.feedback.summaries import labelled, listed
 from graphreg.files.las_header import LasHeader, common_header
 from graphreg.metrics import angular_error
 from graphreg.multiscan.data_snooping import SIGNIFICANCE

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from graphreg.clouds import Floats
-from graphreg.feedback.summaries import labelled, notebook_html
+from graphreg.feedback.notebooks import notebook_html
+from graphreg.feedback.summaries import labelled
 from graphreg.poses import inverse
 
 

@@ -1,6 +1,7 @@
 """Results in notebooks: their text, and a picture of the clouds.
 
-Importing this module registers the functions with `graphreg.feedback.summaries.notebook_html`, which is below reports.
+Importing this module registers the functions with `graphreg.feedback.notebooks`. That is below reports, so that the
+package tells it the name of this module.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from html import escape
 
 from graphreg.errors import InputError
-from graphreg.feedback.summaries import notebook_html, text_html
+from graphreg.feedback.notebooks import html_with_picture, text_html
 from graphreg.multiscan.multiway_result import Multiway
 from graphreg.multiscan.trajectory import Trajectory
 from graphreg.result import Result
@@ -17,7 +18,7 @@ from graphreg.result import Result
 PICTURE = (960, 400)
 
 
-@notebook_html.register
+@html_with_picture.register
 def _of_registration(result: Result) -> str:
     from graphreg.reports.page_layout import data_uri
     from graphreg.reports.pictures import png
@@ -32,14 +33,14 @@ def _of_registration(result: Result) -> str:
     return _beside(result, picture, "source and target before and after registration")
 
 
-@notebook_html.register
+@html_with_picture.register
 def _of_multiway(result: Multiway) -> str:
     from graphreg.reports.multiway_page import multiway_picture
 
     return _beside(result, multiway_picture(result), "all scans before and after registration")
 
 
-@notebook_html.register
+@html_with_picture.register
 def _of_trajectory(trajectory: Trajectory) -> str:
     from graphreg.reports.trajectory_page import trajectory_picture
 
