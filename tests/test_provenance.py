@@ -79,18 +79,24 @@ def test_a_fingerprint_depends_on_every_file_of_its_parts(tmp_path: Path, monkey
         provenance._part_hash.cache_clear()
         return fingerprint(*parts)
 
-    for name in ("engine", "native"):
+    for name in ("engine", "native", "native/points"):
         (tmp_path / name).mkdir()
+    (tmp_path / "native" / "points" / "tree.hpp").write_text("int c = 1;")
     (tmp_path / "poses.py").write_text("a = 1")
     (tmp_path / "engine" / "grid.py").write_text("b = 1")
+    (tmp_path / "engine" / "pipeline.py").write_text("d = 1")
     (tmp_path / "native" / "grid.cpp").write_text("int b = 1;")
     try:
-        parts = ("poses", "engine", "engine.grid", "native")
+        parts = ("poses", "engine", "engine.grid", "native", "native.points")
         before = {part: now(part) for part in parts}
+        without_grid, grid_apart = now("engine", "-engine.grid"), now("engine", "-engine.grid", "engine.grid")
         (tmp_path / "engine" / "grid.py").write_text("b = 2  # changed")
         assert [part for part in parts if now(part) != before[part]] == ["engine", "engine.grid"]
+        assert now("engine", "-engine.grid") == without_grid
+        assert now("engine", "-engine.grid", "engine.grid") != grid_apart
         (tmp_path / "native" / "grid.cpp").write_text("int b = 2;")
         assert now("native") != before["native"]
+        assert now("native.points") == before["native.points"]
         (tmp_path / "engine" / "grid.py").rename(tmp_path / "engine" / "voxels.py")
         with pytest.raises(InputError, match=r"part: expected a module or package of graphreg, got 'engine\.grid'"):
             now("engine.grid")

@@ -160,7 +160,8 @@ def fingerprint(*parts: str) -> str:
     ----------
     *parts : str
         Modules and packages relative to graphreg, such as ``"poses"``, ``"engine"`` or ``"files.ply"``; ``"native"``
-        for the C++ sources, or for the compiled module where the sources are not installed.
+        for the C++ sources and ``"native.engine"`` for a folder of them, or for the compiled module where the sources
+        are not installed. ``"-engine.similarity"`` leaves a module out of its package.
 
     Returns
     -------
@@ -179,7 +180,9 @@ def fingerprint(*parts: str) -> str:
     >>> fingerprint("poses") == fingerprint("clouds")
     False
     """
-    return _short_hash("\n".join(f"{part} {_part_hash(part)}" for part in sorted(set(parts))))
+    left_out = frozenset(part[1:] for part in parts if part.startswith("-"))
+    whole = sorted({part for part in parts if not part.startswith("-")})
+    return _short_hash("\n".join(f"{part} {_part_hash(part, left_out - {part})}" for part in whole))
 
 
 def python_code(source: str) -> str:
@@ -193,17 +196,23 @@ def cpp_code(source: str) -> str:
 
 
 @cache
-def _part_hash(part: str) -> str:
-    if part == NATIVE:
+def _part_hash(part: str, left_out: frozenset[str]) -> str:
+    name, *folders = part.split(".")
+    if name == NATIVE:
         if not NATIVE_SOURCES.is_dir():
             return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:HEX_DIGITS]
-        files = [path for path in NATIVE_SOURCES.rglob("*") if path.suffix in (".cpp", ".hpp")]
-        return _hash_of_files(files, NATIVE_SOURCES, cpp_code)
-    path = PACKAGE.joinpath(*part.split("."))
-    files = list(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+        sources = NATIVE_SOURCES.joinpath(*folders).rglob("*")
+        root, code_of, files = NATIVE_SOURCES, cpp_code, [path for path in sources if path.suffix in (".cpp", ".hpp")]
+    else:
+        path = PACKAGE.joinpath(name, *folders)
+        root, code_of, files = PACKAGE, python_code, list(path.rglob("*.py")) or [path.with_suffix(".py")]
     if not files or not all(file.is_file() for file in files):
         raise InputError(f"part: expected a module or package of graphreg, got {part!r}")
-    return _hash_of_files(files, PACKAGE, python_code)
+    return _hash_of_files([file for file in files if _module_name(file, root) not in left_out], root, code_of)
+
+
+def _module_name(file: Path, root: Path) -> str:
+    return ".".join(file.relative_to(root).with_suffix("").parts)
 
 
 def _hash_of_files(files: Sequence[Path], root: Path, code_of: Any) -> str:

@@ -23,7 +23,7 @@ from graphreg.poses import inverse, pose, transform
 from graphreg.registration import register
 
 TITLE = "Scans of parts and their CAD models"
-PARTS = (*ENGINE, "meshes", "comparison", *SYNTHETIC_SCANS)
+PARTS = (*ENGINE, "meshes", "native.meshes", "comparison", *SYNTHETIC_SCANS)
 POINTS = 20_000
 # Standard deviations of the noise, in millimetres; the parts are 20 to 60 mm long, and the sheet is 1 mm thick.
 NOISES = (0.01, 0.03, 0.1)

@@ -28,7 +28,7 @@ from graphreg.features.response import inliers
 from graphreg.files import read
 
 TITLE = "Outlier removal beside other filters"
-PARTS = (*FEATURES, *SYNTHETIC_SCANS)
+PARTS = (*FEATURES, "features.volume_outliers", *SYNTHETIC_SCANS)
 KINDS, RATIOS = ("gaussian", "uniform"), (0.1, 0.5, 1.0)
 SYNTHETIC, POINTS = ("dragon", "hare", "hand", "casting", "facade", "room", "street"), 40_000
 QUICK, QUICK_POINTS = ("hare",), 4_000

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from graphreg.provenance import NATIVE
-
-BASE = ("clouds", "metrics", "poses", "threads", "voxels", NATIVE)
-FEATURES = (*BASE, "features")
-ENGINE = (*FEATURES, "robust", "engine", "method_interface", "registration")
-PAPER_METHOD = (*FEATURES, "paper", "method_interface", "registration")
-BASELINE_METHODS = (*FEATURES, "robust", "paper", "baselines", "method_interface")
-ALL_METHODS = (*ENGINE, "paper", "baselines")
-MULTISCAN = (*ENGINE, "multiscan")
-BATCHES = (*ENGINE, "batches", "files")
-SYNTHETIC_SCANS = ("datasets",)
+BASE = ("clouds", "metrics", "poses", "threads", "voxels", "native.common", "native.points")
+# What no registration uses is left out.
+FEATURES = (*BASE, "features", "-features.volume_outliers", "native.features")
+UNKNOWN_SCALE = ("engine.similarity", "engine.scale_votes", "engine.scale_observability")
+ENGINE = (
+    *FEATURES,
+    "robust",
+    "engine",
+    *(f"-{module}" for module in UNKNOWN_SCALE),
+    "native.engine",
+    "method_interface",
+    "registration",
+)
+PAPER_METHOD = (*FEATURES, "paper", "native.paper", "method_interface", "registration")
+BASELINE_METHODS = (*FEATURES, "robust", "paper", "native.paper", "baselines", "native.baselines", "method_interface")
+ALL_METHODS = (*ENGINE, "paper", "native.paper", "baselines", "native.baselines")
+MULTISCAN = (*ENGINE, "multiscan", "native.odometry")
+BATCHES = (*ENGINE, "batches", "files", "native.files")
+SYNTHETIC_SCANS = ("datasets", "native.datasets")

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from graphreg.bench.initial_poses import diagonal, initial_poses
-from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS
+from graphreg.bench.measured_parts import ALL_METHODS, SYNTHETIC_SCANS, UNKNOWN_SCALE
 from graphreg.bench.pairs import (
     MAX_DEGREES,
     MAX_METRES,
@@ -48,7 +48,7 @@ from graphreg.poses import inverse, pose, rotation_from_vector, scale_of, split_
 from graphreg.registration import register
 
 TITLE = "Registration with an unknown scale"
-PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
+PARTS = (*ALL_METHODS, *UNKNOWN_SCALE, *SYNTHETIC_SCANS)
 KINDS = ("object", "tls", "indoor")
 CROSS_MODAL = "cross-modal"
 CROSS_MODAL_SUBJECTS = ("dragon", "hare", "hand", "casting", "room", "facade")
