@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from operator import length_hint
 from pathlib import Path
@@ -56,6 +57,52 @@ def chosen_frames(
     # Known of a list, and of the files in a folder.
     known = len(range(length_hint(every_frame))[:end:every])
     return islice(enumerate(every_frame), 0, end, every), known
+
+
+def with_clouds(chosen: Iterable[tuple[int, Any]], frames: Any) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the number of each frame, the frame, and its cloud, for odometry or localisation.
+
+    Of a folder or a bag, the next frame is read while the caller works on this one. An iterable is never ahead of the
+    caller: its next frame may not have been measured yet.
+
+    Parameters
+    ----------
+    chosen : iterable of (int, frame)
+        What `chosen_frames` returned.
+    frames : path or iterable
+        What it was chosen from.
+
+    Yields
+    ------
+    number : int
+    frame : array_like, path or BagFrame
+    cloud : Cloud or frame
+        The frame itself where it is not read ahead or is unreadable: who uses it says why.
+    """
+    if not isinstance(frames, (str, os.PathLike)):
+        yield from ((number, frame, frame) for number, frame in chosen)
+        return
+    remaining = iter(chosen)
+    with ThreadPoolExecutor(1, "graphreg reader") as reader:
+        following = next(remaining, None)
+        reading = reader.submit(_cloud_or_frame, following)
+        while following is not None:
+            number, frame = following
+            cloud = reading.result()
+            # Only now: a bag is not read by two threads at once.
+            following = next(remaining, None)
+            reading = reader.submit(_cloud_or_frame, following)
+            yield number, frame, cloud
+
+
+def _cloud_or_frame(numbered: tuple[int, Any] | None) -> Any:
+    if numbered is None:
+        return None
+    _, frame = numbered
+    try:
+        return frame_cloud(frame)
+    except (InputError, OSError):
+        return frame
 
 
 def frame_cloud(frame: Any) -> Cloud:

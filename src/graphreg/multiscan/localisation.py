@@ -27,7 +27,7 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.multiscan.deskewing import check_times, frame_times
-from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
+from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp, with_clouds
 from graphreg.multiscan.maps import LazyCloud
 from graphreg.multiscan.tracking import TRACKING, SurfelTracker, TrackedFrame, displacement, frame_voxel
 from graphreg.multiscan.trajectory import FrameResult, Trajectory
@@ -309,8 +309,8 @@ def localise(
     chosen, known = chosen_frames(frames, every, limit, times)
     localisation = Localisation(prior_map, threads=threads, seed=seed)
     steps: list[FrameResult] = []
-    for number, frame in counted(chosen, progress, "localising frames", known):
-        found = localisation.add(frame, times)
+    for number, frame, cloud in counted(with_clouds(chosen, frames), progress, "localising frames", known):
+        found = localisation.add(cloud, times)
         step = replace(found, number=number, name=frame_name(frame, number), stamp=frame_stamp(frame))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)

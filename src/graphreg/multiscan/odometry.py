@@ -27,7 +27,7 @@ from graphreg.feedback.progress_bars import Progress, check_progress, counted
 from graphreg.files.input_file import as_path
 from graphreg.files.map_tiles import TiledMap
 from graphreg.multiscan.deskewing import DESKEWING, check_times, frame_times
-from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp
+from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp, with_clouds
 from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
 from graphreg.multiscan.tracking import SurfelTracker
@@ -394,8 +394,8 @@ def sequence(
     # With loops the map is built at the end, of corrected keyframes.
     global_map, tiles = _maps(keep_map and not loops, None if loops else map_folder)
     steps: list[FrameResult] = []
-    for number, frame in counted(chosen, progress, "registering frames", known):
-        found = odometry.add(frame, times)
+    for number, frame, cloud in counted(with_clouds(chosen, frames), progress, "registering frames", known):
+        found = odometry.add(cloud, times)
         step = replace(found, number=number, name=frame_name(frame, number), stamp=frame_stamp(frame))
         steps.append(step)
         _log.debug("frame %s: %s (%.3f s)", step.name, step.reason, step.seconds)
