@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import io
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from dataclasses import dataclass
 
 import pytest
@@ -136,6 +137,31 @@ def test_a_websocket_is_opened_by_the_page_alone(running: Running) -> None:
     assert running.websocket(Cookie=cookie, Origin="http://evil.example") == 403
     assert running.websocket(Cookie=cookie, Host="evil.example") == 403
     assert running.websocket() == 403
+
+
+@pytest.mark.slow
+def test_a_server_has_stopped_although_a_page_sleeps() -> None:
+    """Which does not answer that the connection is closed; and a browser has a spare connection, without a request."""
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'graphreg[view]'")
+    import viser
+
+    from graphreg.reports.viewer import Server, free_port
+
+    access = ViewerAccess("127.0.0.1")
+    server = Server(access, "127.0.0.1", free_port("127.0.0.1", 0), "title")
+    handshake = {
+        "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": f"viser-v{viser.__version__}",
+        "Cookie": access.cookie().partition(";")[0], "Origin": f"http://127.0.0.1:{server.get_port()}",
+    }  # fmt: skip
+    address = ("127.0.0.1", server.get_port())
+    with closing(http.client.HTTPConnection(*address, timeout=60)) as page, socket.create_connection(address):
+        page.request("GET", "/", headers=handshake)
+        assert page.getresponse().status == 101
+        with redirect_stdout(io.StringIO()) as printed:
+            server.stop()
+        # The last that its thread does.
+        assert "Server stopped" in printed.getvalue()
 
 
 @pytest.mark.slow

@@ -40,6 +40,9 @@ except ImportError as problem:
 PORTS = range(8080, 8180)
 # Seconds between two updates of the page at least, and seconds to wait for a change.
 UPDATE_INTERVAL, CHANGE_TIMEOUT = 1 / 30, 0.5
+# Seconds that a connection may take to send its request, which the spare ones of browsers never do, and to close, which
+# pages that sleep never do. viser waits 6 s for the server to stop; with the usual 10 s it would still run afterwards.
+TIMEOUTS = {"open_timeout": 2.0, "close_timeout": 0.5}
 # Diameter of a point: as a share of the point spacing, and at least as a share of the larger cloud's radius.
 POINT_SIZE, MIN_POINT_SIZE = 0.7, 0.004
 # Brightness of a surface seen edge on, as a share of the full colour.
@@ -82,7 +85,8 @@ class Server(viser.ViserServer):
 def _checked_requests(access: ViewerAccess) -> Iterator[list[bool]]:
     """Have every request of servers that viser starts meanwhile checked; yields a list that is then not empty.
 
-    viser itself has no hook for this: it passes its own handler to websockets, and here another one goes first.
+    viser itself has no hook for this: it passes its own handler to websockets, and here another one goes first. Nor has
+    it one for the timeouts of connections.
     """
     serve = websockets.asyncio.server.serve
     checked: list[bool] = []
@@ -101,7 +105,7 @@ def _checked_requests(access: ViewerAccess) -> Iterator[list[bool]]:
             return response
 
         checked.append(True)
-        return serve(*arguments, process_request=answer, **options)
+        return serve(*arguments, process_request=answer, **{**options, **TIMEOUTS})
 
     with _SERVE_LOCK:
         websockets.asyncio.server.serve = serve_checked  # type: ignore[misc, assignment]
