@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from functools import cache
@@ -187,7 +187,9 @@ def fingerprint(*parts: str) -> str:
 
 def python_code(source: str) -> str:
     """Return Python source in a canonical form without comments, docstrings and layout."""
-    return "".join(_tokens_of(ast.parse(source)))
+    tokens: list[str] = []
+    _add_tokens(ast.parse(source), tokens)
+    return "".join(tokens)
 
 
 def cpp_code(source: str) -> str:
@@ -226,24 +228,24 @@ def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HEX_DIGITS]
 
 
-def _tokens_of(value: Any) -> Iterator[str]:
-    """A syntax tree as text. Fields without a value are left out, as later versions of Python have more of them."""
+def _add_tokens(value: Any, tokens: list[str]) -> None:
+    """Add a syntax tree as text. Fields without a value are left out, as later versions of Python have more of them."""
     if isinstance(value, ast.AST):
-        yield f"({type(value).__name__}"
+        tokens.append(f"({type(value).__name__}")
         for name, field in ast.iter_fields(value):
             if field is not None and field != []:
-                yield f" {name}="
-                yield from _tokens_of(field)
-        yield ")"
+                tokens.append(f" {name}=")
+                _add_tokens(field, tokens)
+        tokens.append(")")
     elif isinstance(value, list):
-        yield "["
+        tokens.append("[")
         for item in value:
             if not _is_docstring(item):
-                yield from _tokens_of(item)
-                yield ","
-        yield "]"
+                _add_tokens(item, tokens)
+                tokens.append(",")
+        tokens.append("]")
     else:
-        yield repr(value)
+        tokens.append(repr(value))
 
 
 def _is_docstring(node: Any) -> bool:
