@@ -70,11 +70,9 @@ def changed_lines() -> Iterator[str]:
     yield json.dumps(asdict(SET_ASIDE_RECORD) | {"problem": None})
 
 
-@pytest.mark.parametrize(
-    "line", ['{"key": "a"}', "3", "null", "[" * 100_000, '{"key":' * 100_000, "\ud800", "{", *changed_lines()]
-)
-def test_other_files_are_refused(tmp_path: Path, line: str) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.jsonl"
-    path.write_bytes(line.encode(errors="surrogatepass") + b"\n")
-    with pytest.raises(FileError, match="line 1 is no result of a batch; name another file"):
-        ResultStore(path)
+    for line in ('{"key": "a"}', "3", "null", "[" * 100_000, '{"key":' * 100_000, "\ud800", "{", *changed_lines()):
+        path.write_bytes(line.encode(errors="surrogatepass") + b"\n")
+        with pytest.raises(FileError, match="line 1 is no result of a batch; name another file"):
+            ResultStore(path)

@@ -19,7 +19,7 @@ from graphreg.metrics import angular_error
 from graphreg.poses import transform
 from graphreg.registration import methods, register
 
-PAIR, POINTS = "synthetic_casting_30", 1500
+PAIR, POINTS = "synthetic_hare_30", 800
 
 
 def peer(run: Callable[..., Any]) -> peers.Peer:

@@ -18,11 +18,11 @@ from graphreg.bench.results_files import read_rows
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 1000)
-    monkeypatch.setattr(confidence_runs, "QUICK_AMBIGUOUS_POINTS", 1000)
+    monkeypatch.setitem(pairs.QUICK_POINTS, "object", 600)
+    monkeypatch.setattr(confidence_runs, "QUICK_AMBIGUOUS_POINTS", 600)
     monkeypatch.setattr(confidence_runs, "QUICK_DIFFERENT", 1)
     monkeypatch.setattr(confidence_runs, "QUICK_AMBIGUOUS", ("cube", "plate with a boss"))
-    monkeypatch.setattr(confidence_runs, "QUICK_FAMILIES", ("hand", "casting"))
+    monkeypatch.setattr(confidence_runs, "QUICK_FAMILIES", ("hand", "hare"))
     monkeypatch.setattr(confidence_runs, "VARIANTS", 1)
     confidence_runs._cloud.cache_clear()
     yield

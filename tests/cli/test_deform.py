@@ -22,6 +22,7 @@ def scans(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
 def test_a_deformed_scan_and_its_strain(scans: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "deformed.ply"
     page = tmp_path / "page.html"

@@ -198,9 +198,19 @@ def test_a_long_experiment_starts_and_keeps_finished_runs(
     assert runs_in(tmp_path / "results") == 1
 
 
+# The command, with scans of a few points.
+SMALL = """
+from dataclasses import replace
+from graphreg.cli import main
+from graphreg.datasets.scan_setups import SETUPS
+SETUPS.update({name: replace(setup, points=1000) for name, setup in SETUPS.items()})
+main()
+"""
+
+
 @pytest.mark.slow
 def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
-    with started(shlex.split(LONG[2]), tmp_path) as running:
+    with started([sys.executable, "-c", SMALL, *shlex.split(LONG[2])[1:]], tmp_path) as running:
         while running.poll() is None and not runs_in(tmp_path / "results"):
             time.sleep(0.05)
         running.send_signal(signal.SIGINT)

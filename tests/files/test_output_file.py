@@ -121,12 +121,13 @@ def test_ctrl_c_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", ["Füße und Köpfe", "点群", "a b'c", "scan.2024.final", "x" * 240])
-def test_any_file_name_is_accepted(tmp_path: Path, suffix: str, name: str) -> None:
-    path = tmp_path / f"{name}{suffix}"
-    write(str(path), POINTS[:5])
-    np.testing.assert_allclose(read(str(path)), POINTS[:5], atol=1e-6)
-    assert list(tmp_path.iterdir()) == [path]
+def test_any_file_name_is_accepted(tmp_path: Path, suffix: str) -> None:
+    for name in ("Füße und Köpfe", "点群", "a b'c", "scan.2024.final", "x" * 240):
+        path = tmp_path / f"{name}{suffix}"
+        write(str(path), POINTS[:5])
+        np.testing.assert_allclose(read(str(path)), POINTS[:5], atol=1e-6)
+        assert list(tmp_path.iterdir()) == [path]
+        path.unlink()
 
 
 def test_suffixes_in_capitals_are_accepted(tmp_path: Path) -> None:

@@ -149,12 +149,10 @@ def test_las_stores_standard_dimensions_only_where_that_is_exact(folder: Path) -
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".pcd", ".csv", ".npz", ".las"])
-@pytest.mark.parametrize(
-    "name", ["Größe", "点", "#c", "//c", "nan", "1", "vertex", "list", "end_header", "DATA", "a/b", "file"]
-)
-def test_unusual_names_are_kept(folder: Path, suffix: str, name: str) -> None:
-    write(folder / f"a{suffix}", Cloud(np.eye(3), np.ones(3, bool), {name: np.arange(3.0)}))
-    assert read_cloud(folder / f"a{suffix}").attributes[name].tolist() == [0, 1, 2]
+def test_unusual_names_are_kept(folder: Path, suffix: str) -> None:
+    for name in ("Größe", "点", "#c", "//c", "nan", "1", "vertex", "list", "end_header", "DATA", "a/b", "file"):
+        write(folder / f"a{suffix}", Cloud(np.eye(3), np.ones(3, bool), {name: np.arange(3.0)}))
+        assert read_cloud(folder / f"a{suffix}").attributes[name].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".pcd", ".csv", ".las"])

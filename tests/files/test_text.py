@@ -15,9 +15,9 @@ from graphreg.files import read_cloud
 from graphreg.files.input_file import CHUNK_BYTES
 
 POINTS = [[1, 2, 3], [4, 5, 6]]
+SUFFIXES = ("xyz", "txt", "asc", "csv", "pts")
 
 
-@pytest.mark.parametrize("suffix", ["xyz", "txt", "asc", "csv", "pts"])
 @pytest.mark.parametrize(
     ("text", "attributes"),
     [
@@ -56,16 +56,15 @@ POINTS = [[1, 2, 3], [4, 5, 6]]
         ("x,y,z,a,a\n1,2,3,4,5\n4,5,6,7,8\n", {"a": [4, 7], "column_4": [5, 8]}),
     ],
 )
-def test_delimiters_names_and_counts_are_found(
-    tmp_path: Path, suffix: str, text: str, attributes: dict[str, list[float]]
-) -> None:
-    path = tmp_path / f"a.{suffix}"
-    path.write_bytes(text.encode())
-    cloud = read_cloud(path)
-    assert cloud.points.tolist() == POINTS
-    assert list(cloud.attributes) == list(attributes)
-    for name, values in attributes.items():
-        np.testing.assert_array_equal(cloud.attributes[name], values)
+def test_delimiters_names_and_counts_are_found(tmp_path: Path, text: str, attributes: dict[str, list[float]]) -> None:
+    for suffix in SUFFIXES:
+        path = tmp_path / f"a.{suffix}"
+        path.write_bytes(text.encode())
+        cloud = read_cloud(path)
+        assert cloud.points.tolist() == POINTS, suffix
+        assert list(cloud.attributes) == list(attributes), suffix
+        for name, values in attributes.items():
+            np.testing.assert_array_equal(cloud.attributes[name], values, suffix)
 
 
 def test_names_of_columns_without_a_header(tmp_path: Path) -> None:

@@ -40,10 +40,11 @@ def test_every_setting_is_validated() -> None:
     assert set(WRONG) == {field.name for field in fields(PaperSettings)}
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
-def test_a_wrong_value_is_an_error_that_names_the_setting(name: str, value: object) -> None:
-    with pytest.raises(graphreg.InputError, match=f"^{name}: expected .*, got "):
-        replace(PaperSettings(), **{name: value})
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_an_error_that_names_the_setting(name: str) -> None:
+    for value in WRONG[name]:
+        with pytest.raises(graphreg.InputError, match=f"^{name}: expected .*, got "):
+            replace(PaperSettings(), **{name: value})
 
 
 def test_numpy_scalars_are_accepted() -> None:
