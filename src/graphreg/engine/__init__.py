@@ -28,6 +28,7 @@ pipeline         register_graphreg: all stages on one page, and the retries
 A source of unknown scale:
 
 scale_votes            scales that pairs of correspondences vote for
+scale_hypotheses       these ranked by what they explain beside what chance would
 similarity_refinement  symmetric point-to-plane with seven unknowns
 scale_observability    covariance with the scale; whether it is determined
 similarity             register_any_scale: the method that `register` calls; all stages on one page

@@ -1,4 +1,4 @@
-"""Scale hypotheses: what pairs of correspondences say about the scale between two clouds.
+"""Votes for the scale between two clouds, at a ladder of voxel sizes.
 
 The sizes of two scans give their scale only roughly, since they overlap in part; their spacings give none. Descriptors
 have a radius of a few voxels. So both clouds are described at a ladder of voxel sizes, each cloud in units of its own
@@ -9,7 +9,7 @@ have lengths of any relation, and their votes spread over all scales.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.descriptors import compute_descriptors
-from graphreg.engine.preprocessing import PreprocessedCloud
-from graphreg.engine.pyramid import SurfelPyramid, build_pyramids
-from graphreg.engine.settings import EngineSettings
+from graphreg.engine.pyramid import SurfelPyramid
 from graphreg.engine.surfels import Surfels
-from graphreg.features.edge_descriptors import Descriptors, mutual_correspondences
+from graphreg.features.edge_descriptors import Correspondences, mutual_correspondences
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,6 @@ class ScaleVoteParameters:
     ----------
     ladder : float
         Ratio of consecutive voxel sizes: descriptors bear half a step.
-    steps : int
-        Steps of the ladder to either side of the relation of the clouds' sizes.
     least_surfels : int
         Steps at which a cloud has fewer surfels are left out.
     max_correspondences : int
@@ -46,26 +42,25 @@ class ScaleVoteParameters:
         much between the clouds, in radians.
     bin_width, kernel : float
         Of the histogram of log scale, and of the Gaussian that it is smoothed with.
+    background : float
+        Of a wider Gaussian, in log scale: smoothed with it, the histogram shows the votes that wrong correspondences
+        cast.
     distinct : float
-        Maxima are at least so far apart, in log scale: inexact correspondences make lower ones beside a maximum.
+        Maxima are at least so far apart, in log scale.
     most : int
-        Scales that are returned at most.
-    clear_votes, clear_ratio : float
-        The ladder is climbed no further once the first scale has so many votes, and so many times those of the second.
+        Maxima that are looked for at most.
     """
 
     ladder: float = 1.25
-    steps: int = 5
     least_surfels: int = 50
     max_correspondences: int = 300
     least_length: float = 4.0
     angle: float = 0.3
     bin_width: float = 0.004
     kernel: float = 0.01
-    distinct: float = 0.2
-    most: int = 3
-    clear_votes: float = 200.0
-    clear_ratio: float = 3.0
+    background: float = 0.1
+    distinct: float = 0.08
+    most: int = 8
 
 
 SCALE_VOTES = ScaleVoteParameters()
@@ -73,87 +68,109 @@ SCALE_VOTES = ScaleVoteParameters()
 Rows = NDArray[np.integer[Any]]
 
 
+@dataclass(frozen=True, eq=False)
+class LadderStep:
+    """Both clouds in voxels whose sizes have one relation.
+
+    Attributes
+    ----------
+    source, target : SurfelPyramid
+        With coarse surfels and descriptors in these voxels.
+    correspondences : pair of index arrays
+        Between them.
+    """
+
+    source: SurfelPyramid
+    target: SurfelPyramid
+    correspondences: Correspondences
+
+
 @dataclass(frozen=True)
-class ScaleHypothesis:
-    """A scale of the source, and the votes for it: pairs of correspondences, smoothed."""
+class Maximum:
+    """A maximum of the histogram of votes.
 
-    scale: float
-    votes: float
+    Attributes
+    ----------
+    log_scale : float
+    excess : float
+        Votes beyond those that wrong correspondences cast, in standard deviations of these.
+    """
+
+    log_scale: float
+    excess: float
 
 
-def propose_scales(
-    source: PreprocessedCloud,
-    target: PreprocessedCloud,
-    settings: EngineSettings,
-    limits: tuple[float, float],
-    threads: int = 1,
-) -> list[ScaleHypothesis]:
-    """Return the scales that most pairs of correspondences vote for, most votes first; at least one.
+class ScaleLadder:
+    """Two pyramids in coarse voxels of every relation of sizes."""
+
+    def __init__(self, source: SurfelPyramid, target: SurfelPyramid, threads: int = 1) -> None:
+        self._source, self._target, self._threads = source, target, threads
+
+    def step(self, level: int) -> LadderStep | None:
+        """Return the step with the target's voxels so many steps coarser, or the source's; None of too few surfels."""
+        source, target = self._coarser(self._source, -level), self._coarser(self._target, level)
+        if min(len(source.coarse), len(target.coarse)) < SCALE_VOTES.least_surfels:
+            return None
+        return LadderStep(source, target, mutual_correspondences(source.descriptors, target.descriptors, self._threads))
+
+    def _coarser(self, pyramid: SurfelPyramid, level: int) -> SurfelPyramid:
+        """The pyramid in coarse voxels so many steps larger; as it is where that is less than one."""
+        if level <= 0:
+            return pyramid
+        voxel = pyramid.coarse_voxel * SCALE_VOTES.ladder**level
+        coarse = pyramid.surfels(voxel, self._threads)
+        return replace(
+            pyramid, coarse=coarse, descriptors=compute_descriptors(coarse, self._threads), coarse_voxel=voxel
+        )
+
+
+def largest_maxima(ratios: Floats) -> list[Maximum]:
+    """Return the scales that more pairs of correspondences vote for than would by chance, the clearest first.
+
+    Wrong correspondences vote for all scales that the sizes of the clouds allow: a wide bump, below the narrow maximum
+    of the right ones, and often higher.
 
     Parameters
     ----------
-    source, target : PreprocessedCloud
-    settings : EngineSettings
-    limits : pair of float
-        Smallest and largest scale.
-    threads : int, default 1
+    ratios : (V,) ndarray
+        The votes, log scales.
     """
-    rough = float(np.clip(target.voxel_sizes.coarse / source.voxel_sizes.coarse, *limits))
-    x, y = build_pyramids(source.scaled(rough), target, None, settings.k, settings.alpha, threads)
-    log_limits = np.log(np.maximum(limits, np.finfo(float).tiny)) - np.log(rough)
-    ladders = _Ladder(x, threads), _Ladder(y, threads)
-    step = float(np.log(SCALE_VOTES.ladder))
-    ratios, found = np.empty(0), []
-    for level in range(SCALE_VOTES.steps + 1):
-        for sign in (1, -1) if level else (1,):
-            offset = sign * level * step
-            if log_limits[0] - step <= offset <= log_limits[1] + step:
-                votes = offset + _votes(ladders[0].surfels(-sign * level), ladders[1].surfels(sign * level), threads)
-                ratios = np.append(ratios, votes[(votes >= log_limits[0]) & (votes <= log_limits[1])])
-        found = _maxima(ratios)
-        # Not at the end of what the levels so far have covered: the next one may add as many votes.
-        if is_clear(found) and abs(found[0].scale) <= (level + 0.5) * step:
+    if not len(ratios):
+        return []
+    width, sigma = SCALE_VOTES.bin_width, SCALE_VOTES.kernel
+    reach = int(np.ceil(3 * SCALE_VOTES.background / width))
+    first = int(np.floor(ratios.min() / width)) - reach
+    bins = np.floor(ratios / width).astype(int) - first
+    counts = np.bincount(bins, minlength=int(bins.max()) + reach + 1).astype(float)
+    offsets = np.arange(-reach, reach + 1) * width
+    narrow, wide = (np.exp(-0.5 * (offsets / each) ** 2) for each in (sigma, SCALE_VOTES.background))
+    usual = np.convolve(counts, wide * (narrow.sum() / wide.sum()), "same")
+    excess = (np.convolve(counts, narrow, "same") - usual) / np.sqrt(usual + 1)
+    apart = int(SCALE_VOTES.distinct / width)
+    found = []
+    for _ in range(SCALE_VOTES.most):
+        best = int(np.argmax(excess))
+        if excess[best] <= 0:
             break
-    return [ScaleHypothesis(rough * float(np.exp(each.scale)), each.votes) for each in found] or [
-        ScaleHypothesis(rough, 0.0)
-    ]
+        centre = (first + best + 0.5) * width
+        # The mean shift of the votes around the maximum is finer than the bins.
+        weights = np.exp(-0.5 * ((ratios - centre) / sigma) ** 2)
+        found.append(Maximum(float(weights @ ratios / weights.sum()), float(excess[best])))
+        excess[max(best - apart, 0) : best + apart + 1] = 0
+    return found
 
 
-def is_clear(found: list[ScaleHypothesis]) -> bool:
-    """Return whether the first scale has many votes, and far more than the second."""
-    if not found or found[0].votes < SCALE_VOTES.clear_votes:
-        return False
-    return len(found) == 1 or found[0].votes > SCALE_VOTES.clear_ratio * found[1].votes
-
-
-class _Ladder:
-    """The surfels of a pyramid in coarser voxels, with descriptors."""
-
-    def __init__(self, pyramid: SurfelPyramid, threads: int) -> None:
-        self._pyramid, self._threads = pyramid, threads
-
-    def surfels(self, level: int) -> tuple[Surfels, Descriptors]:
-        """Return them in voxels so many steps coarser, or as they are where that is less than one."""
-        pyramid = self._pyramid
-        if level <= 0:
-            return pyramid.coarse, pyramid.descriptors
-        surfels = pyramid.surfels(pyramid.coarse_voxel * SCALE_VOTES.ladder**level, self._threads)
-        return surfels, compute_descriptors(surfels, self._threads)
-
-
-def _votes(source: tuple[Surfels, Descriptors], target: tuple[Surfels, Descriptors], threads: int) -> Floats:
-    """Logarithms of length in the target over length in the source, both in their own voxels, of pairs that agree."""
-    (x, from_source), (y, from_target) = source, target
-    if min(len(x), len(y)) < SCALE_VOTES.least_surfels:
-        return np.empty(0)
-    i, j = mutual_correspondences(from_source, from_target, threads)
+def votes_of(step: LadderStep, threads: int = 1) -> Floats:
+    """Return the logarithms of length in the target over length in the source, in voxels, of pairs that agree."""
+    x, y = step.source, step.target
+    i, j = step.correspondences
     best = np.arange(len(i))
     if len(i) > SCALE_VOTES.max_correspondences:
-        ranks = _core.DescriptorRanks(from_source, from_target, threads)
+        ranks = _core.DescriptorRanks(x.descriptors, y.descriptors, threads)
         information = ranks.information(np.ascontiguousarray(i, np.int32), np.ascontiguousarray(j, np.int32))
         best = np.argsort(-information, kind="stable")[: SCALE_VOTES.max_correspondences]
     first, second = np.triu_indices(len(best), 1)
-    a, b = (_Lines.between(cloud, rows[best], first, second) for cloud, rows in ((x, i), (y, j)))
+    a, b = (_Lines.between(cloud.coarse, rows[best], first, second) for cloud, rows in ((x, i), (y, j)))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(b.lengths / a.lengths)
     chosen = np.flatnonzero(
@@ -185,28 +202,3 @@ class _Lines:
         pairs = (first, direction), (second, direction), (first, second)
         cosines = np.stack([np.einsum("ij,ij->i", a, b) for a, b in pairs])
         return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
-
-
-def _maxima(ratios: Floats) -> list[ScaleHypothesis]:
-    """The largest maxima of the smoothed histogram of the votes: their log scale, and their heights."""
-    if not len(ratios):
-        return []
-    width, sigma = SCALE_VOTES.bin_width, SCALE_VOTES.kernel
-    reach = int(np.ceil(3 * sigma / width))
-    first = int(np.floor(ratios.min() / width)) - reach
-    counts = np.bincount(np.floor(ratios / width).astype(int) - first, minlength=2 * reach + 1).astype(float)
-    counts = np.concatenate([counts, np.zeros(reach)])
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * width / sigma) ** 2)
-    heights = np.convolve(counts, kernel, "same")
-    apart = int(SCALE_VOTES.distinct / width)
-    found = []
-    for _ in range(SCALE_VOTES.most):
-        best = int(np.argmax(heights))
-        if heights[best] <= 0:
-            break
-        centre = (first + best + 0.5) * width
-        # The mean shift of the votes around the maximum is finer than the bins.
-        weights = np.exp(-0.5 * ((ratios - centre) / sigma) ** 2)
-        found.append(ScaleHypothesis(float(weights @ ratios / weights.sum()), float(heights[best])))
-        heights[max(best - apart, 0) : best + apart + 1] = 0
-    return found

@@ -1,7 +1,9 @@
 """Registration with an unknown scale, on one page.
 
-vote      pairs of correspondences at a ladder of voxel sizes propose a few scales (`scale_votes`)
-register  the source, scaled, is registered to the target as any other; the next scale is tried where that fails
+vote      pairs of correspondences at a ladder of voxel sizes vote for scales (`scale_votes`)
+search    those at which more correspondences agree on a pose than at others are searched for poses; one is left, or
+          two (`scale_hypotheses`)
+register  the source, scaled, is registered to the target as any other
 refine    symmetric point-to-plane with seven unknowns (`similarity_refinement`)
 judge     the verdict on the scaled source, and whether the surfaces determine the scale (`scale_observability`)
 """
@@ -20,8 +22,8 @@ from graphreg.engine.outcome import EngineOutcome
 from graphreg.engine.pipeline import register_graphreg
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import SurfelPyramid, to_cloud_frames, to_pyramid_frames
+from graphreg.engine.scale_hypotheses import propose_scales
 from graphreg.engine.scale_observability import judge_scale
-from graphreg.engine.scale_votes import is_clear, propose_scales
 from graphreg.engine.settings import EngineSettings
 from graphreg.engine.similarity_refinement import refine_similarity
 from graphreg.engine.unequal_sizes import register_or_locate
@@ -36,15 +38,16 @@ class SimilarityParameters:
 
     Attributes
     ----------
-    distinct : float
-        Successful scales that differ by more make the result ambiguous, in log scale.
+    margin : float
+        Scales at which the search finds a pose whose score is no further below that of the best are registered too:
+        to find one that fits as well, or better.
     largest_correction : float
         Refinement changes the scale by no more, in log scale: else it has gone astray.
     negligible : float
         The pose is judged again if refinement moves the points by more than this on average, in coarse voxels.
     """
 
-    distinct: float = 0.15
+    margin: float = 2.0
     largest_correction: float = 0.15
     negligible: float = 0.2
 
@@ -70,28 +73,33 @@ def register_any_scale(
     if init is not None:
         scale, rigid = split_similarity(init)
         return _similarity(run, run.register_at(float(np.clip(scale, *limits)), rigid), 0.0)
-    # What is computed from the target alone is computed once.
     clouds = run.preprocessed(settings.points)
     proposed = propose_scales(*clouds, settings, limits, threads)
-    best, equal = proposed[0].scale, 0
-    history: tuple[Iteration, ...] = ()
-    known: EngineOutcome | None = None
-    if len(proposed) > 1 and not is_clear(proposed):
-        quick_run = run if settings.weights is not None else replace(run, target=clouds[1])
-        tried = []
-        for hypothesis in proposed:
-            tried.append(quick_run.register_at(hypothesis.scale, before=history, quick=True))
-            history = tried[-1].history
-            if tried[-1].stopped:
-                return tried[-1].outcome()
-        probable = max(tried, key=lambda each: each.rigid.verdict.probability)
-        best, known = probable.scale, probable.rigid
-        equal = sum(
-            each.rigid.verdict.success and abs(np.log(each.scale / best)) > SIMILARITY.distinct for each in tried
-        )
-    voting = time.perf_counter() - began - (sum(known.timings.values()) if known else 0.0)
-    outcome = _similarity(run, run.register_at(best, before=history, known=known), voting)
-    return _ambiguous(outcome, 1 + equal) if equal else outcome
+    likely = [each.scale for each in proposed if each.score >= proposed[0].score - SIMILARITY.margin]
+    # What is computed from the target alone is computed once.
+    quick_run = run if settings.weights is not None else replace(run, target=clouds[1])
+    tried: list[_Registered] = []
+    for scale in likely:
+        tried.append(quick_run.register_at(scale, before=tried[-1].history if tried else (), quick=True))
+        if tried[-1].stopped:
+            return tried[-1].outcome()
+    found = _completed(run, tried)
+    voting = time.perf_counter() - began - sum(found.rigid.timings.values())
+    outcome = _similarity(run, found, voting)
+    successful = sum(each.rigid.verdict.success for each in tried)
+    return _ambiguous(outcome, successful) if successful > 1 else outcome
+
+
+def _completed(run: _ScaledRun, tried: list[_Registered]) -> _Registered:
+    """The most probable of registrations at several scales, with retries of the others too while none is a success."""
+    history, completed = tried[-1].history, list[_Registered]()
+    for each in sorted(tried, key=lambda each: -each.rigid.verdict.probability):
+        completed.append(run.register_at(each.scale, before=history, known=each.rigid))
+        history = completed[-1].history
+        if completed[-1].stopped or completed[-1].rigid.verdict.success:
+            break
+    best = max(completed, key=lambda each: (each.rigid.verdict.success, each.rigid.verdict.probability))
+    return replace(best, history=history)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +131,7 @@ class _ScaledRun(EngineRun):
         run = EngineRun(scaled, self.target, settings, init, self.seed, self.threads, report)
         rigid = register_graphreg(run, retry=False) if quick else register_or_locate(run, known)
         history = (*before, *(_of_source(iteration, scale, offset) for iteration in rigid.history[repeated:]))
-        return _Registered(scale, rigid, history, self.points[0], init is None)
+        return _Registered(scale, rigid, history, self.points, init is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +141,7 @@ class _Registered:
     scale: float
     rigid: EngineOutcome
     history: tuple[Iteration, ...]
-    points: Floats
+    points: tuple[Floats, Floats]
     searched: bool
 
     @property
@@ -149,7 +157,8 @@ class _Registered:
             transformation=self.rigid.transformation @ scaling,
             history=self.history,
             candidates=tuple(candidate @ scaling for candidate in self.rigid.candidates),
-            source=self.points,
+            source=self.points[0],
+            target=self.points[1],
         )
 
 
