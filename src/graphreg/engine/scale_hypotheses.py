@@ -155,7 +155,7 @@ class _Supported:
     def search(self, threads: int) -> _Searched:
         """The best pose at this scale."""
         source = self.step.source.scaled(float(np.exp(self.within)))
-        found = search_poses(PairEvidence(source, self.step.target, threads), _ALL_FREE, threads=threads)
+        found = search_poses(PairEvidence(source, self.step.target, threads), _all_free(), threads=threads)
         return _Searched(source, self.step.target, self.log_scale, found.poses[0], float(found.evaluation.scores[0]))
 
 
@@ -175,7 +175,8 @@ class _Searched:
         return self.log_scale + (change if abs(change) <= SCALE_HYPOTHESES.largest_change else 0.0)
 
 
-_ALL_FREE = _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
+def _all_free() -> _core.DegreesOfFreedom:
+    return _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
 
 
 def _stands_out(maxima: list[Maximum]) -> bool:
@@ -199,7 +200,7 @@ def _supported(steps: dict[int, LadderStep], log_scale: float, threads: int) -> 
     every = -(-len(i) // SEARCH.max_correspondences) or 1
     i, j = i[::every], j[::every]
     support = _core.hypotheses(
-        x.points[i] * np.exp(within), x.normals[i], y.points[j], y.normals[j], SEARCH.tolerance, 1, _ALL_FREE, threads
+        x.points[i] * np.exp(within), x.normals[i], y.points[j], y.normals[j], SEARCH.tolerance, 1, _all_free(), threads
     )[1]
     share = float(support.max(initial=0)) / (len(i) + SCALE_HYPOTHESES.usual_correspondences)
     return _Supported(step, log_scale, within, share)
