@@ -80,7 +80,7 @@ def test_ctrl_c_interrupts_a_long_call() -> None:
         # A shell that starts the tests in the background has them ignore the signal.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "points = np.random.default_rng(0).normal(size=(1_500_000, 3))\n"
-        "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         "    while True: graphreg.neighbour_graph(points, 30, threads=1)\n"
         "except KeyboardInterrupt:\n"

@@ -138,10 +138,6 @@ def test_the_synthetic_dragon_from_its_scanned_pose(dragon: synthetic.Pair, meth
 def test_input_that_is_refused(body: np.ndarray, method: str) -> None:
     with pytest.raises(graphreg.InputError, match=f"^speed: no setting of {method}"):
         graphreg.register(body, body, method=method, speed=1)
-    with pytest.raises(graphreg.InputError, match="^voxel: expected"):
-        graphreg.register(body, body, method=method, voxel=-1.0)
-    with pytest.raises(graphreg.InputError, match="all points coincide"):
-        graphreg.register(np.zeros((50, 3)), np.zeros((50, 3)), method=method)
     with pytest.raises(graphreg.InputError, match="^source: has 5 finite points"):
         graphreg.register(body[:5], body, method=method)
 

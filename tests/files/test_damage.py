@@ -162,8 +162,9 @@ def decimals(number: str) -> int:
 def test_truncation_within_a_number_of_fixed_decimals_is_detected(
     folder: Path, suffix: str, line: str, end: str, form: str
 ) -> None:
-    lines = [line.format(*map(form.format, row)) + end for row in POINTS.tolist()]
-    expected = [[float(form.format(value)) for value in row] for row in POINTS.tolist()]
+    rows = POINTS[:3].tolist()
+    lines = [line.format(*map(form.format, row)) + end for row in rows]
+    expected = [[float(form.format(value)) for value in row] for row in rows]
     content = "".join(lines).encode()
     path = folder / f"fixed.{suffix}"
     read = set()
@@ -173,7 +174,7 @@ def test_truncation_within_a_number_of_fixed_decimals_is_detected(
             points = points_of(path)
             assert points.tolist() == expected[: len(points)]
             read.add(length)
-    whole = [sum(map(len, lines[: i + 1])) for i in range(4)]
+    whole = [sum(map(len, lines[: i + 1])) for i in range(len(rows))]
     # A line is accepted from its last digit on, with any part of its line break.
     assert read == {at - back for at in whole for back in range(len(end) + 1) if at - back >= len(lines[0])}
 

@@ -7,13 +7,11 @@ changes which voxel a few points are in: much less.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.strategies import Floats, random_transform, seeds, small_pair
+from tests.support.strategies import Floats, random_transform, seeds, small_pair, small_result
 
 import graphreg
 from graphreg.metrics import angular_error
@@ -27,11 +25,9 @@ SCENES = ("hare", pytest.param("casting", marks=pytest.mark.slow), pytest.param(
 some = settings(max_examples=2)
 
 
-@lru_cache
 def registered(name: str) -> graphreg.Result:
     """The registration that all others are compared with."""
-    pair = small_pair(name)
-    result = graphreg.register(pair.source, pair.target, threads=1)
+    result = small_result(name)
     assert result.success
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,17 @@ def write_bag(folder: Path, kind: str, topics: dict[str, list[Any]], **layout: A
     from rosbags.rosbag1 import Writer as FirstWriter
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
     from rosbags.rosbag2 import Writer as SecondWriter
-    from rosbags.typesys import Stores, get_typestore
+    from rosbags.typesys import Stores
 
     path = folder / kind
     if kind.endswith(".bag"):
-        store = get_typestore(Stores.ROS1_NOETIC)
+        store = _types_of(Stores.ROS1_NOETIC)
         writer: Any = FirstWriter(path)
         if kind[:3] in ("bz2", "lz4"):
             writer.set_compression(FirstWriter.CompressionFormat[kind[:3].upper()])
         serialise: Any = store.serialize_ros1
     else:
-        store = get_typestore(Stores.ROS2_HUMBLE)
+        store = _types_of(Stores.ROS2_HUMBLE)
         plugin = StoragePlugin.MCAP if kind in ("mcap", "storage") else StoragePlugin.SQLITE3
         writer = SecondWriter(path, version=9, storage_plugin=plugin)
         if kind in ("message", "file", "storage"):  # what is compressed
@@ -80,3 +81,10 @@ def write_bag(folder: Path, kind: str, topics: dict[str, list[Any]], **layout: A
                 message = message_of(store, points, extra, **layout)
                 writer.write(connection, STAMP + number * 10**8, serialise(message, MESSAGE))
     return path
+
+
+@cache
+def _types_of(distribution: Any) -> Any:
+    from rosbags.typesys import get_typestore
+
+    return get_typestore(distribution)
