@@ -21,7 +21,7 @@ def T_target_source() -> Floats:
 
 @pytest.fixture(scope="session")
 def hare() -> Floats:
-    return synthetic.scan("hare", points=2000).points
+    return synthetic.scan("hare", points=1000).points
 
 
 @pytest.fixture

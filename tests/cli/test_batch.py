@@ -34,7 +34,7 @@ def batch_command(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[
 @lru_cache
 def scans() -> dict[str, Floats]:
     pair = {str(n): synthetic.scan("hare", angle, points=1000, seed=n).points for n, angle in enumerate((0.0, 5.0))}
-    return pair | {"other": synthetic.scan("casting", points=1000).points}
+    return pair | {"other": synthetic.scan("casting", points=500).points}
 
 
 @pytest.fixture

@@ -39,20 +39,25 @@ def test_wrong_columns_are_refused(run: CommandLine, path: str, columns: str, me
     assert message in done.err
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("factor", "units"),
-    [(1000.0, "mm,m"), (0.001, "m,mm"), (25.4, "mm,in"), (12.0, "in,ft"), (3.28, "ft,m"), (0.3048, "m,ft")],
-)
-def test_sizes_that_differ_as_units_do_are_pointed_out(
-    run: CommandLine, hare: Floats, factor: float, units: str
-) -> None:
-    graphreg.write("source.ply", hare * factor)
-    done = run("register", "source.ply", "target.ply")
-    assert done.status == 1
-    assert f"other unit? To try: graphreg convert IN OUT --unit {units}\n" in done.err
+UNITS = {"mm,m": 1000.0, "m,mm": 0.001, "mm,in": 25.4, "in,ft": 12.0, "ft,m": 3.28, "m,ft": 0.3048}
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_sizes_that_differ_as_units_do_are_pointed_out(run: CommandLine, hare: Floats, units: str) -> None:
+    hint = unit_hint(hare * UNITS[units], hare)
+    assert hint is not None
+    assert hint.endswith(f"other unit? To try: graphreg convert IN OUT --unit {units}")
+    graphreg.write("source.ply", hare * UNITS[units])
     assert run("convert", "source.ply", "converted.ply", "--unit", units).status == 0
     np.testing.assert_allclose(graphreg.read("converted.ply"), hare, rtol=2e-3)
+
+
+@pytest.mark.slow
+def test_a_registration_that_fails_points_them_out(run: CommandLine, hare: Floats) -> None:
+    graphreg.write("source.ply", hare * UNITS["ft,m"])
+    done = run("register", "source.ply", "target.ply")
+    assert done.status == 1
+    assert f"{unit_hint(hare * UNITS['ft,m'], hare)}\n" in done.err
 
 
 def test_equal_sizes_are_not_pointed_out(hare: Floats) -> None:

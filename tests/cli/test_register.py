@@ -28,13 +28,13 @@ def register_command(*arguments: object, cwd: Path) -> subprocess.CompletedProce
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scans")
-    body = synthetic.scan("hare", points=3000).points
+    body = synthetic.scan("hare", points=1500).points
     shade = np.arange(len(body), dtype=np.int32)
     graphreg.write(path / "target.ply", body)
     graphreg.write(
         path / "source.ply", as_cloud(transform(inverse(T_TARGET_SOURCE), body), attributes={"shade": shade})
     )
-    graphreg.write(path / "other.ply", synthetic.scan("casting", points=3000).points)
+    graphreg.write(path / "other.ply", synthetic.scan("casting", points=500).points)
     return path
 
 
