@@ -1,21 +1,32 @@
-"""Fixtures of the tests of reports: one Chromium for all tests of a process, and functions on its pixels."""
+"""Fixtures of the tests of reports: one Chromium for all tests of a process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.support.browser import Browser, installed
 
+FOLDER = Path(__file__).parent
+_opened: list[Browser] = []
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """A Chromium that the tests of this process share; `browser` resets it for each test."""
+
+@pytest.fixture(scope="module")
+def chromium() -> Browser:
+    """A Chromium that the tests of this folder share; `browser` resets it for each test."""
     if installed() is None:
         pytest.skip("Chromium or Chrome is not installed")
-    opened = Browser()
-    yield opened
-    opened.close()
+    if not _opened:
+        _opened.append(Browser())
+    return _opened[0]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Close it before the tests of another folder: it takes time as long as it is open."""
+    if _opened and (nextitem is None or nextitem.path.parent != FOLDER):
+        _opened.pop().close()
 
 
 @pytest.fixture
