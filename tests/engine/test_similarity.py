@@ -103,7 +103,7 @@ def test_an_initial_similarity_is_refined() -> None:
 
 @pytest.mark.slow
 def test_clouds_that_do_not_match_are_not_registered_at_any_scale() -> None:
-    hare, casting = (small_scan(name) for name in ("hare", "casting"))
+    hare, casting = (small_scan(name)[::4] for name in ("hare", "casting"))
     assert not graphreg.register(hare * 4, casting, scale=True).success
 
 

@@ -21,7 +21,7 @@ ORDER = (2, 0, 3, 1)
 @lru_cache
 def body_scans() -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
     """Four scans of one body, each in a frame of its own, and the true poses T_world_scan. Not to be written to."""
-    scans = list(synthetic.sequence("hare", 4, 40, points=3000))
+    scans = list(synthetic.sequence("hare", 4, 40, points=2000))
     frames = [random_transform(number, 1.0) for number in ORDER]
     clouds = tuple(transform(frame, scans[n].points) for n, frame in zip(ORDER, frames, strict=True))
     return clouds, tuple(scans[n].pose @ inverse(frame) for n, frame in zip(ORDER, frames, strict=True))
@@ -30,7 +30,7 @@ def body_scans() -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
 @lru_cache
 def foreign_scan() -> Floats:
     """A scan of another body. Not to be written to."""
-    return synthetic.scan("casting", points=3000).points
+    return synthetic.scan("casting", points=600).points
 
 
 @lru_cache
