@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import graphreg
 from graphreg.datasets import synthetic
 from graphreg.datasets.contamination import add_outliers, thin_by_distance
+from graphreg.features.volume_outliers import height_above_planes
 from graphreg.poses import pose, rotation_from_vector, transform
 
 BODIES = ("dragon", "casting", "facade", "street")
@@ -77,6 +78,39 @@ def test_neither_pose_nor_order_nor_unit_matters(seed: int) -> None:
     order = rng.permutation(len(points))
     moved = 1000 * transform(pose(rotation_from_vector(rng.normal(size=3)), rng.normal(size=3)), points[order])
     assert np.count_nonzero(kept(moved) != kept(points)[order]) <= 2  # ties of rounding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gaussian", "uniform"])
+def test_outliers_are_found_near_the_surface_as_well_and_little_is_lost(kind: str) -> None:
+    points, is_outlier = add_outliers(synthetic.scan("hare", points=20_000).points, 0.5, kind, 3)
+    mask = kept(points)
+    assert mask[is_outlier].mean() <= 0.01
+    assert mask[~is_outlier].mean() >= 0.97
+
+
+def noisy_plane(seed: int, noise: float) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.random((400, 2)), noise * rng.normal(size=400)])
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**31), noise=st.floats(0.004, 0.02))
+def test_heights_are_in_standard_deviations_where_noise_exceeds_the_least_one(seed: int, noise: float) -> None:
+    points = noisy_plane(seed, noise)
+    points[0] = [0.5, 0.5, 0.2]
+    graph = graphreg.neighbour_graph(points, 10, threads=1)
+    heights = height_above_planes(graph)
+    assert heights.argmax() == 0
+    assert 0.3 < np.median(heights) < 1.2
+    moved = transform(pose(rotation_from_vector([0.3, -1.0, 0.4]), np.array([7.0, -3.0, 2.0])), points)
+    again = height_above_planes(graphreg.neighbour_graph(1000 * moved, 10, threads=1))
+    assert np.allclose(again, heights, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("points", [np.ones((40, 3)), np.linspace(0, 1, 50)[:, None] * [1.0, 2.0, 3.0]])
+def test_where_no_plane_is_determined_no_point_is_above_it(points: np.ndarray) -> None:
+    assert np.array_equal(height_above_planes(graphreg.neighbour_graph(points, 10, threads=1)), np.zeros(len(points)))
 
 
 def test_rows_that_are_not_finite_are_no_inliers() -> None:

@@ -69,7 +69,8 @@ def inliers(
     deviation MAD. It also removes the sharpest edges, the boundary of a scan, and parts that are far sparser than most
     of it (distant lidar returns): like outliers, they are far from the mean of their neighbours.
 
-    "volume": a point is an outlier where its neighbours fill a much larger volume than on the surfaces of the cloud.
+    "volume": a point is an outlier where its neighbours fill a much larger volume than on the surfaces of the cloud,
+    and, if there are such points, where it is far above the planes of its neighbours for the noise of the cloud.
     Edges, borders and sparse parts are kept. `graphreg clean` and reports use it.
 
     Parameters

@@ -10,16 +10,26 @@ s is the size of this ellipsoid, with a thickness of at least f r, so that a per
 - Where the logarithms of s have two groups that are far apart (in a mixture of normal distributions, fitted by
   expectation maximisation), and the points of larger s fill a volume, these are outliers. Compare Byers and Raftery
   1998 (Nearest-neighbor clutter removal for estimating features in spatial point processes), whose mixture is of gamma
-  distributions. Then there are outliers near surfaces as well: among the points that are left, those whose s exceeds
-  the median over their neighbours by more than is usual in this cloud.
+  distributions. Then there are outliers near surfaces as well: among the points that are left, those that are too high
+  above the planes of their neighbours (below).
 - Otherwise points far beyond the quartiles of s are outliers (a box plot's fences),
 - and points whose s exceeds the median over their neighbours by far.
 
 Density that falls with distance, edges and thin parts do not change s by as much as outliers do.
+
+The height of a point above the planes of its neighbours is, with normal n_j, mean c_j and standard deviation d_j along
+n_j of the point x_j and its k nearest neighbours,
+
+    z_i = median over neighbours j of |n_j . (x_i - c_j)| / (d_j + g r_j),    h_i = z_i sqrt(r_i / median r)
+
+z is about 1 on a noisy surface, and at most that on edges and wires, which lie in the planes of most of their
+neighbours. The root is a weight: the sparser a surface, the more outliers of one density are as near to it as its own
+points are. The cut is a multiple of the height that one point in ten exceeds: it follows the noise of the cloud.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,9 +64,13 @@ class VolumeParameters:
         surfaces and lines;
     neighbours : int
         number of these neighbours.
-    least_excess, usual_excess : float
-        Where there are outliers, those near surfaces exceed their neighbours by the first at least, and by the second
-        times what a quarter of the points exceeds theirs by.
+    least_deviation_along_normal : float
+        g, added to standard deviations along normals, as a share of the distance to the k-th neighbour.
+    least_height, usual_height : float
+        Where there are outliers, those near surfaces are higher above the planes of their neighbours than the first,
+        and than the second times
+    usual_share : float
+        the height that this share of the points does not exceed.
     quartiles : float
         Where there are none, single points are beyond the upper quartile by this times the distance of the quartiles,
     least_spread : float
@@ -74,8 +88,10 @@ class VolumeParameters:
     least_contrast: float = 1.0
     least_roundness: float = 0.12
     neighbours: int = 16
-    least_excess: float = 0.25
-    usual_excess: float = 3.5
+    least_deviation_along_normal: float = 0.01
+    least_height: float = 1.6
+    usual_height: float = 1.5
+    usual_share: float = 0.9
     quartiles: float = 3.0
     least_spread: float = 0.15
     far_excess: float = 1.0
@@ -105,26 +121,62 @@ def volume_inliers(graph: Graph) -> Mask:
     if np.count_nonzero(kept) <= graph.k:
         return kept
     rest = neighbour_graph(graph.points[kept], graph.k, graph.threads)
-    excess = _excess(rest, neighbourhood_size(rest))
-    usual = VOLUME.usual_excess * float(np.quantile(excess, 0.75))
-    kept[kept] = excess <= max(VOLUME.least_excess, usual)
+    heights = height_above_planes(rest)
+    usual = VOLUME.usual_height * float(np.quantile(heights, VOLUME.usual_share))
+    kept[kept] = heights <= max(VOLUME.least_height, usual)
     return kept
 
 
 def neighbourhood_size(graph: Graph) -> Floats:
     """Return log s of all points, s being the size of the ellipsoid of their neighbours; -inf where these coincide."""
-    points, k = graph.points, graph.k
-    sizes = np.empty(len(points))
-    for start in range(0, len(points), 65_536):
-        rows = slice(start, start + 65_536)
-        offsets = points[graph.neighbours[rows]] - points[rows, None]
-        reach = np.sqrt(np.einsum("ni,ni->n", offsets[:, -1], offsets[:, -1]))
+    sizes = np.empty(len(graph.points))
+    for rows in _blocks(graph):
+        offsets, reach = _offsets(graph, rows)
         # In units of the distance to the k-th neighbour, so that nothing overflows or vanishes.
         offsets /= np.where(reach > 0, reach, 1.0)[:, None, None]
-        moments = np.einsum("nki,nkj->nij", offsets, offsets) / k + VOLUME.thickness**2 * np.eye(3)
+        moments = np.swapaxes(offsets, 1, 2) @ offsets / graph.k + VOLUME.thickness**2 * np.eye(3)
         with np.errstate(divide="ignore"):
             sizes[rows] = np.log(reach) + np.log(np.linalg.det(moments)) / 6
     return sizes
+
+
+def height_above_planes(graph: Graph) -> Floats:
+    """Return h of all points, their heights above the planes of their neighbours; 0 where these determine no plane."""
+    normals, variations = fit_planes(graph)
+    count = len(graph.points)
+    centres, deviations, reaches = np.empty(count), np.empty(count), np.empty(count)
+    for rows in _blocks(graph):
+        offsets, reaches[rows] = _offsets(graph, rows)
+        units = np.where(reaches[rows] > 0, reaches[rows], 1.0)
+        offsets /= units[:, None, None]
+        means = offsets.sum(axis=1) / (graph.k + 1)  # the point itself is one of them, at offset 0
+        variances = np.einsum("nki,nki->n", offsets, offsets) / (graph.k + 1) - np.einsum("ni,ni->n", means, means)
+        spread = np.sqrt(variations[rows] * np.maximum(variances, 0.0))
+        deviations[rows] = (spread + VOLUME.least_deviation_along_normal) * reaches[rows]
+        centres[rows] = np.einsum("ni,ni->n", means, normals[rows]) * units
+    if not reaches.any():
+        return np.zeros(count)
+    heights = np.empty(count)
+    usual_reach = np.median(reaches[reaches > 0])
+    for rows in _blocks(graph):
+        offsets, reach = _offsets(graph, rows)
+        neighbours = graph.neighbours[rows]
+        above = np.abs(np.einsum("nki,nki->nk", offsets, normals[neighbours]) + centres[neighbours])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = np.nan_to_num(above / deviations[neighbours], nan=0.0)
+        heights[rows] = np.median(ratios, axis=1) * np.sqrt(reach / usual_reach)
+    return heights
+
+
+def _blocks(graph: Graph) -> Iterator[slice]:
+    """Rows in blocks, so that a table of neighbours' coordinates stays small."""
+    return (slice(start, start + 65_536) for start in range(0, len(graph.points), 65_536))
+
+
+def _offsets(graph: Graph, rows: slice) -> tuple[Floats, Floats]:
+    """From points to their neighbours, and the distances of the k-th."""
+    offsets = graph.points[graph.neighbours[rows]] - graph.points[rows, None]
+    return offsets, np.sqrt(np.einsum("ni,ni->n", offsets[:, -1], offsets[:, -1]))
 
 
 def _excess(graph: Graph, size: Floats) -> Floats:
