@@ -34,7 +34,7 @@ from graphreg.reports.plots import Panel, plot_grid
 from graphreg.robust.losses import LOSSES, Loss
 
 TITLE = "Robust losses"
-PARTS = (*ALL_METHODS, *SYNTHETIC_SCANS)
+PARTS = (*ALL_METHODS, "engine.similarity_refinement", *SYNTHETIC_SCANS)
 SUBJECTS, SEEDS, POINTS = ("hare", "dragon", "casting", "hand"), 2, 2_000
 QUICK_SUBJECTS, QUICK_SEEDS, QUICK_POINTS = ("hare",), 1, 800
 START_DEGREES, START_SHIFT = 8.0, 0.02

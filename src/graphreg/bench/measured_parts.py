@@ -5,7 +5,13 @@ from __future__ import annotations
 BASE = ("clouds", "metrics", "poses", "threads", "voxels", "native.common", "native.points")
 # What no registration uses is left out.
 FEATURES = (*BASE, "features", "-features.volume_outliers", "native.features")
-UNKNOWN_SCALE = ("engine.similarity", "engine.scale_votes", "engine.scale_observability")
+UNKNOWN_SCALE = (
+    "engine.similarity",
+    "engine.similarity_refinement",
+    "engine.scale_votes",
+    "engine.scale_hypotheses",
+    "engine.scale_observability",
+)
 ENGINE = (
     *FEATURES,
     "robust",
@@ -19,5 +25,8 @@ PAPER_METHOD = (*FEATURES, "paper", "native.paper", "method_interface", "registr
 BASELINE_METHODS = (*FEATURES, "robust", "paper", "native.paper", "baselines", "native.baselines", "method_interface")
 ALL_METHODS = (*ENGINE, "paper", "native.paper", "baselines", "native.baselines")
 MULTISCAN = (*ENGINE, "multiscan", "native.odometry")
+# Scans in any order: without what frames of a sequence alone need.
+FRAMES = ("deskewing", "frames", "localisation", "loop_closure", "maps", "odometry", "tracking", "trajectory")
+MULTIWAY = (*ENGINE, "multiscan", *(f"-multiscan.{module}" for module in FRAMES))
 BATCHES = (*ENGINE, "batches", "files", "native.files")
 SYNTHETIC_SCANS = ("datasets", "native.datasets")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from graphreg.bench.measured_parts import MULTISCAN, SYNTHETIC_SCANS
+from graphreg.bench.measured_parts import MULTIWAY, SYNTHETIC_SCANS
 from graphreg.bench.multiway_scale import ManyScans, scale_jobs, scale_row, scale_summary
 from graphreg.bench.pairs import pair_of
 from graphreg.clouds import Floats, extent
@@ -29,7 +29,7 @@ from graphreg.poses import inverse, pose, transform
 from graphreg.reports.plots import Panel, plot_grid
 
 TITLE = "Multiway registration"
-PARTS = (*MULTISCAN, *SYNTHETIC_SCANS)
+PARTS = (*MULTIWAY, *SYNTHETIC_SCANS)
 SUBJECTS, QUICK_SUBJECTS = ("hare", "dragon", "hand", "casting", "room", "facade"), ("hare",)
 FRAMES, QUICK_FRAMES = 30, 9
 POINTS, QUICK_POINTS = 10_000, 5_000

@@ -3,7 +3,7 @@
 1. Track the frame on the map of surfels, from the constant-velocity prediction, then from the last pose: no
    descriptors, no search.
 2. If that fails, register it to the local map of the last keyframes, from the same prediction; then to the previous
-   frame.
+   frame. The map of surfels has to confirm the pose.
 3. If that fails as well, to both by global search, from any pose.
 4. If all fail, the frame keeps the predicted pose and is marked as not registered; later frames may continue from it.
 """
@@ -223,8 +223,12 @@ class Odometry:
         )
 
     def _registered(self, scan: LazyCloud, predicted: Floats) -> FrameResult:
-        """The first attempt that succeeds; else the predicted pose, with the verdict of the most confident attempt."""
-        best = None
+        """The first attempt that succeeds; else the predicted pose, with the verdict of the most confident attempt.
+
+        A pose near the prediction that the map of surfels contradicts may be a local minimum: it is compared with what
+        the search finds.
+        """
+        best: FrameResult | None = None
         # Without a known velocity the predicted pose is a guess, and a wrong pose near it may fit.
         guessed = self._pairs or self._velocity is None or self._lost
         for global_search in (True, False) if guessed else (False, True):
@@ -245,8 +249,10 @@ class Odometry:
                     voxel=result.settings["voxel"],
                 )
                 if step.success:
-                    return self._aligned_to_surfels(scan, step)
-                if best is None or step.confidence > best.confidence:
+                    step, confirmed = self._aligned_to_surfels(scan, step)
+                    if confirmed or (global_search and _is_better(step, best)):
+                        return step
+                if _is_better(step, best):
                     best = step
         if best is not None:
             return best
@@ -256,8 +262,9 @@ class Odometry:
         reason = "first frame: its pose is the reference of the others"
         return FrameResult(predicted, True, 1.0, reason, voxel=result.settings["voxel"])
 
-    def _aligned_to_surfels(self, scan: LazyCloud, step: FrameResult) -> FrameResult:
-        """The same frame with the pose that the map of surfels determines more precisely, where it does."""
+    def _aligned_to_surfels(self, scan: LazyCloud, step: FrameResult) -> tuple[FrameResult, bool]:
+        """The same frame with the pose that the map of surfels determines more precisely, and whether it does."""
+        confirmed = self._tracker is None
         for _ in range(DESKEWING.rounds if scan.is_distorted and not self._lost else 1):
             tracker = self._tracker
             if tracker is None:
@@ -270,9 +277,10 @@ class Odometry:
                     self._previous.cloud.deskew(velocity, self._threads)
                     tracker = self._new_tracker(self._previous)
             found = tracker.track(scan.voxels(tracker), step.pose)
-            if found.success:
+            confirmed = found.success
+            if confirmed:
                 step = replace(step, pose=found.pose)
-        return step
+        return step, confirmed
 
     def _targets(self) -> dict[str, PosedCloud]:
         """The local map and the previous frame, or one of them where they are the same."""
@@ -408,6 +416,10 @@ def sequence(
     if loops:
         return odometry.corrected(steps, keep_map=keep_map, map_folder=map_folder)
     return Trajectory(tuple(steps), _finished(global_map, tiles))
+
+
+def _is_better(step: FrameResult, best: FrameResult | None) -> bool:
+    return best is None or (step.success, step.confidence) > (best.success, best.confidence)
 
 
 def _maps(keep_map: bool, map_folder: str | os.PathLike[str] | None) -> tuple[GlobalMap | None, TiledMap | None]:
