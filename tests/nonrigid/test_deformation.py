@@ -9,7 +9,7 @@ import pytest
 from tests.nonrigid.test_warps import POINTS, WARPS
 
 import graphreg
-from graphreg.nonrigid.elastic import Relaxation
+from graphreg.nonrigid.relaxation import Relaxation
 
 RESULT = graphreg.Deformation(
     points=np.vstack([WARPS[0].apply(POINTS), [[np.nan] * 3]]),

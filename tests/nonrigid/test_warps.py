@@ -11,7 +11,7 @@ from tests.nonrigid.test_elastic_energy import random_motion
 from tests.support.strategies import random_transform
 
 from graphreg.nonrigid.deformation_graph import moved_rigidly
-from graphreg.nonrigid.warps import Frame, GaussianWarp, GraphWarp, Warp, motion_of, warp_from_dict
+from graphreg.nonrigid.warps import Frame, GaussianWarp, GraphWarp, Warp, motion_after, motion_of, warp_from_dict
 from graphreg.poses import transform
 
 FRAME = Frame(np.array([1.0, 2, 3]), np.array([-5.0, 0, 1]), 4.0)
@@ -44,3 +44,11 @@ def test_a_graph_follows_a_rigid_map() -> None:
     motion = motion_of(GraphWarp(FRAME, GRAPH, moved_rigidly(GRAPH, T)), GRAPH, FRAME)
     assert np.allclose(motion.positions, transform(T, GRAPH.nodes))
     assert np.allclose(motion.rotations, T[:3, :3])
+
+
+def test_a_motion_and_then_a_rigid_map() -> None:
+    motion, T = random_motion(5, 0.02), random_transform(2, 1.0)
+    frame = Frame(np.zeros(3), np.zeros(3), 1.0)
+    moved = motion_after(GaussianWarp(frame, T, BODY[:1], np.zeros((1, 3)), 1.0), motion, GRAPH.spacing)
+    assert np.allclose(moved.positions, transform(T, motion.positions))
+    assert np.allclose(moved.rotations, T[:3, :3] @ motion.rotations)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphreg.clouds import Floats, as_cloud
-from graphreg.nonrigid.elastic import Relaxation
+from graphreg.nonrigid.relaxation import Relaxation
 from graphreg.nonrigid.warps import Warp, warp_from_dict
 from graphreg.result import from_json, number_from_json
 

@@ -20,8 +20,9 @@ from graphreg.nonrigid.deformation import Deformation
 from graphreg.nonrigid.deformation_graph import DeformationGraph, Motion
 from graphreg.nonrigid.deformation_verdict import Evidence, gather_evidence, judge_deformation
 from graphreg.nonrigid.drift import deform_by_drift
-from graphreg.nonrigid.elastic import Relaxation, deform_elastic
+from graphreg.nonrigid.elastic import deform_elastic
 from graphreg.nonrigid.local_correspondences import Correspondences, supported_correspondences
+from graphreg.nonrigid.relaxation import Relaxation
 from graphreg.nonrigid.warps import Frame, GaussianWarp, GraphWarp, Warp, motion_of
 from graphreg.nonrigid.working_cloud import WORKING, WorkingCloud, without_isolated, working_cloud
 from graphreg.poses import as_pose, pose

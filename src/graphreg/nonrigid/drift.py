@@ -18,7 +18,7 @@ import numpy as np
 
 from graphreg.baselines.mixtures import expectation_step, joint_spread
 from graphreg.clouds import Floats
-from graphreg.nonrigid.elastic import Relaxation
+from graphreg.nonrigid.relaxation import Relaxation
 from graphreg.nonrigid.warps import gaussians
 from graphreg.nonrigid.working_cloud import WorkingCloud, voxel_means
 from graphreg.poses import transform
@@ -77,7 +77,12 @@ class DriftOutcome:
 
 
 def deform_by_drift(
-    source: WorkingCloud, target: WorkingCloud, start: Floats, stiffness: float = 1.0, threads: int = 1
+    source: WorkingCloud,
+    target: WorkingCloud,
+    start: Floats,
+    stiffness: float = 1.0,
+    threads: int = 1,
+    first: float = DRIFT.start,
 ) -> DriftOutcome:
     """Deform the source onto the target by coherent point drift.
 
@@ -90,6 +95,8 @@ def deform_by_drift(
     stiffness : float, default 1
         Factor of the smoothness.
     threads : int, default 1
+    first : float, default 0.3
+        s at the beginning, in units of the clouds' spread.
 
     Returns
     -------
@@ -103,7 +110,7 @@ def deform_by_drift(
     rest = transform(start, x)
     odds = DRIFT.outliers / (1 - DRIFT.outliers) * len(x) / len(y)
     floor = (DRIFT.least * max(source.spacing, target.spacing)) ** 2
-    variance = max((DRIFT.start * spread) ** 2, floor)
+    variance = max((first * spread) ** 2, floor)
     smoothness = stiffness * DRIFT.smoothness / spread**2
     coefficients = np.zeros_like(centres)
     objectives: list[float] = []

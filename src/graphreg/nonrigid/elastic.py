@@ -4,6 +4,9 @@ The energy at a fixed softening is the attraction (`attraction`) plus a stiffnes
 (`elastic_energy`). It is lowered step by step, from coarse to fine: on few nodes by the paper's forces over
 correspondences and by wide surfaces, on more nodes by surfaces alone, as the softening falls to the point spacing.
 Points without a counterpart are carried along by the elastic energy.
+
+Runs that begin with a smooth displacement, by coherent point drift, end where others cannot: bending a joint costs it
+nothing. The run with the lowest energy is taken.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from graphreg.nonrigid.deformation_graph import (
     node_spacing,
     refined,
 )
+from graphreg.nonrigid.drift import DRIFT, deform_by_drift
 from graphreg.nonrigid.elastic_energy import StepSolver, elastic_energy, moved_by
 from graphreg.nonrigid.local_correspondences import (
     CORRESPONDENCES,
@@ -36,6 +40,8 @@ from graphreg.nonrigid.local_correspondences import (
     describe,
     joined,
 )
+from graphreg.nonrigid.relaxation import Relaxation
+from graphreg.nonrigid.warps import Frame, GaussianWarp, motion_after
 from graphreg.nonrigid.working_cloud import WorkingCloud
 
 
@@ -100,6 +106,8 @@ LOOSE = (Stage(0.3, 0.3, 0.0, 0.3), Stage(0.2, 0.2, 0.0, 0.3), Stage(0.15, 0.1, 
 turned does not stick to surfaces that it happens to be near to."""
 PREFERENCE = 1.03
 """Factor of the energy of runs from other rigid transforms than the engine's best, where runs are compared (chosen)."""
+NEARER_DRIFT = 0.05
+"""Standard deviation that coherent point drift begins with on the fine graph, in units of the spread (chosen)."""
 FOLLOWING = 2
 """The first coarse stage where a motion is known already: it begins near its end (chosen)."""
 
@@ -127,25 +135,6 @@ class StepParameters:
 
 
 STEPS = StepParameters()
-
-
-@dataclass(frozen=True)
-class Relaxation:
-    """What a stage did.
-
-    Attributes
-    ----------
-    nodes : int
-        Number of nodes.
-    scale : float
-        Scale of the distances to surfaces, in the unit of the data.
-    energies : tuple of float
-        Before the first step and after each; never rising.
-    """
-
-    nodes: int
-    scale: float
-    energies: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +181,12 @@ def deform_elastic(
         runs = [_Run(before(coarse.graph))]
     else:
         best, *others = (_Run(moved_rigidly(coarse.graph, T)) for T in starts)
-        runs = [best, coarse.relaxed(best, LOOSE), *(replace(run, handicap=PREFERENCE) for run in others)]
+        drifted = coarse.drifted(best, DRIFT.start)
+        runs = [best, coarse.relaxed(best, LOOSE), drifted, *(replace(run, handicap=PREFERENCE) for run in others)]
     motion, first = coarse.best_of(runs, 0 if before is None else FOLLOWING)
     fine = _Relaxer(source, target, correspondences, FINE, stiffness, threads)
-    motion, second = fine.best_of([_Run(refined(coarse.graph, motion, fine.graph, threads))])
+    run = _Run(refined(coarse.graph, motion, fine.graph, threads))
+    motion, second = fine.best_of([run, fine.drifted(run, NEARER_DRIFT)])
     motion = fine.rigid_if_as_good(motion, starts)
     return ElasticOutcome(fine.graph, motion, (*first, *second))
 
@@ -252,6 +243,14 @@ class _Relaxer:
                 done = Relaxation(len(self.graph.nodes), stage.scale, energies)
                 run = replace(run, motion=motion, history=(*run.history, done))
         return run
+
+    def drifted(self, run: _Run, width: float) -> _Run:
+        """Move a run on by coherent point drift, which begins with Gaussians of a width."""
+        moved = replace(self.particles, points=carried(self.graph, run.motion))
+        drift = deform_by_drift(moved, self.target, np.eye(4), self.stiffness, self.threads, width)
+        frame = Frame(np.zeros(3), np.zeros(3), 1.0)
+        warp = GaussianWarp(frame, np.eye(4), drift.centres, drift.coefficients, drift.width)
+        return replace(run, motion=motion_after(warp, run.motion, self.graph.spacing))
 
     def rigid_if_as_good(self, motion: Motion, starts: tuple[Floats, ...]) -> Motion:
         """The motion, or that of a rigid transform whose energy in the last stage is not higher."""

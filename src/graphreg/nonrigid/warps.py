@@ -122,11 +122,16 @@ def gaussians(points: Floats, centres: Floats, width: float) -> Floats:
 
 def motion_of(warp: Warp, graph: DeformationGraph, frame: Frame) -> Motion:
     """Return the motion of the nodes of a graph, in a frame, that follows a map."""
-    step = DIFFERENCE * graph.spacing * frame.unit
-    nodes = graph.nodes * frame.unit + frame.source
+    rest = Motion(graph.nodes * frame.unit + frame.source, np.repeat(np.eye(3)[None], len(graph.nodes), axis=0))
+    moved = motion_after(warp, rest, graph.spacing * frame.unit)
+    return Motion((moved.positions - frame.target) / frame.unit, moved.rotations)
+
+
+def motion_after(warp: Warp, motion: Motion, spacing: float) -> Motion:
+    """Return a motion of nodes, and then a map; `spacing` is that of the nodes."""
+    step, nodes = DIFFERENCE * spacing, motion.positions
     slopes = [(warp.apply(nodes + step * axis) - warp.apply(nodes - step * axis)) / (2 * step) for axis in np.eye(3)]
-    positions = (warp.apply(nodes) - frame.target) / frame.unit
-    return Motion(positions, nearest_rotation(np.stack(slopes, axis=2)))
+    return Motion(warp.apply(nodes), nearest_rotation(np.stack(slopes, axis=2) @ motion.rotations))
 
 
 def warp_from_dict(values: dict[str, Any]) -> Warp:
