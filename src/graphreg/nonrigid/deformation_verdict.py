@@ -44,8 +44,8 @@ class DeformationVerdictParameters:
     strains : tuple of float
         Strain below the first is noise, and above the second tells no more: there are bodies that stretch (chosen).
     logit : tuple of float
-        A constant, and weights of the features in the order of `Evidence.features`; fitted to 194 runs drawn as those
-        of the experiment on deformation are, which prints the constants that fit its own.
+        A constant, and weights of the features in the order of `Evidence.features`; fitted to the 146
+        runs of the experiment on deformation, which prints the constants that fit its own.
     least_agreeing : int
         Correspondences that agree with a success, at least: without them points may slide along the surface (chosen).
     success : float
@@ -62,9 +62,9 @@ class DeformationVerdictParameters:
     patch: float = 0.08
     weakest: float = 0.05
     strains: tuple[float, float] = (0.02, 0.05)
-    logit: tuple[float, ...] = (-6.68, -6.79, 4.05, 2.53, -2.64)
+    logit: tuple[float, ...] = (-6.36, -5.57, 3.74, 2.71, -2.49)
     least_agreeing: int = 10
-    success: float = 0.95
+    success: float = 0.97
 
 
 VERDICT = DeformationVerdictParameters()
