@@ -2,14 +2,9 @@
 // not depend on it, so that results are the same for any number of threads.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <exception>
-#include <system_error>
-#include <thread>
-#include <vector>
+#include <type_traits>
 
 namespace graphreg {
 
@@ -18,46 +13,24 @@ struct Interrupted : std::exception {};
 // Set by the bindings: whether the user wants to stop (Ctrl-C). Only the calling thread asks.
 inline bool (*interrupt_requested)() = nullptr;
 
+// A reference to a function of a range (begin, end).
+struct RangeFunction {
+    void* function;
+    void (*call)(void* function, std::size_t begin, std::size_t end);
+
+    void operator()(std::size_t begin, std::size_t end) const { call(function, begin, end); }
+};
+
 // Calls work(begin, end) for consecutive ranges of [0, count) of at most `grain` items.
+void run_ranges(std::size_t count, std::size_t grain, int threads, RangeFunction work);
+
+// The same for any function; what starts and joins threads is compiled once for all of them.
 template <class Work>
 void parallel_for(std::size_t count, std::size_t grain, int threads, Work&& work) {
-    using Clock = std::chrono::steady_clock;
-    const std::size_t ranges = (count + grain - 1) / grain;
-    const std::size_t wanted = threads > 0 ? static_cast<std::size_t>(threads) : 1;
-    std::atomic<std::size_t> next{0};
-    std::atomic<bool> stop{false};
-    std::exception_ptr failure;
-    std::atomic<bool> failed{false};
-
-    auto run = [&](bool caller) {
-        auto asked = Clock::now();
-        try {
-            for (std::size_t i; !stop && (i = next.fetch_add(1)) < ranges;) {
-                work(i * grain, std::min(count, (i + 1) * grain));
-                if (caller && interrupt_requested && Clock::now() - asked > std::chrono::milliseconds(100)) {
-                    asked = Clock::now();
-                    if (interrupt_requested()) throw Interrupted();
-                }
-            }
-        } catch (...) {
-            stop = true;
-            if (!failed.exchange(true)) failure = std::current_exception();
-        }
+    auto call = [](void* function, std::size_t begin, std::size_t end) {
+        (*static_cast<std::remove_reference_t<Work>*>(function))(begin, end);
     };
-
-    std::vector<std::thread> workers;
-    const std::size_t extra = std::min(wanted, ranges) > 1 ? std::min(wanted, ranges) - 1 : 0;
-    workers.reserve(extra);
-    for (std::size_t i = 0; i < extra; ++i) {
-        try {
-            workers.emplace_back(run, false);
-        } catch (const std::system_error&) {
-            break;  // no more threads available: fewer do the same work
-        }
-    }
-    run(true);
-    for (auto& worker : workers) worker.join();
-    if (failure) std::rethrow_exception(failure);
+    run_ranges(count, grain, threads, {&work, call});
 }
 
 }  // namespace graphreg

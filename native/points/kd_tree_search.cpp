@@ -66,21 +66,23 @@ GRAPHREG_INLINE double visit(const QueryBatch& batch, const Leaf& leaf, const Bo
 }  // namespace
 
 // From the batch's first leaf up to the root, and from each node on the path down into its sibling, except for subtrees
-// that are too far for all queries.
+// that are too far for all queries. There is one call of visit(), which is inlined: a second one would double the code.
 template <class Collector>
 GRAPHREG_INLINE void KdTree::search(const QueryBatch& batch, Collector& collector) const {
     std::pair<std::size_t, double> stack[128];  // nodes and their squared gaps; at most two for each level
+    double widest = infinity;
     std::size_t ancestor = leaf_node_[batch.start];
-    double widest = visit(batch, leaves_[batch.start], nodes_[ancestor].box, batch.exclude_self, collector);
-    for (; ancestor > 1; ancestor /= 2) {
+    std::size_t next = ancestor;
+    for (;;) {
         int depth = 0;
-        stack[depth++] = {ancestor ^ 1, squared_gap(nodes_[ancestor ^ 1].box, batch.box)};
+        stack[depth++] = {next, squared_gap(nodes_[next].box, batch.box)};
         while (depth) {
             const auto [number, gap] = stack[--depth];
             if (gap > widest) continue;
             const Node& node = nodes_[number];
             if (node.leaf >= 0) {
-                widest = visit(batch, leaves_[node.leaf], node.box, false, collector);
+                const bool exclude_self = batch.exclude_self && next == ancestor;
+                widest = visit(batch, leaves_[node.leaf], node.box, exclude_self, collector);
                 continue;
             }
             std::pair near{2 * number, squared_gap(nodes_[2 * number].box, batch.box)};
@@ -89,6 +91,9 @@ GRAPHREG_INLINE void KdTree::search(const QueryBatch& batch, Collector& collecto
             if (far.second <= widest) stack[depth++] = far;
             if (near.second <= widest) stack[depth++] = near;
         }
+        if (next != ancestor) ancestor /= 2;
+        if (ancestor <= 1) return;
+        next = ancestor ^ 1;
     }
 }
 
