@@ -6,6 +6,7 @@ import contextlib
 import gc
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+USES_EXPERIMENTS = re.compile(r"^(from|import) (graphreg\.bench|tests\.support\.comparison_rows)\b", re.MULTILINE)
+
+
 def _write_bytecode_elsewhere(config: pytest.Config) -> None:
     """Where Python is told to write none beside the sources: every process would compile what it imports.
 
@@ -60,6 +65,13 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     _write_bytecode_elsewhere(config)
     settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """A published wheel is without the experiments, and is tested without the tests that use them."""
+    if find_spec("graphreg.bench") or collection_path.suffix != ".py":
+        return None
+    return USES_EXPERIMENTS.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
 def pytest_collection_finish() -> None:

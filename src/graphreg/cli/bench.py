@@ -7,10 +7,18 @@ from typing import Annotated
 
 import typer
 
-from graphreg.bench import EXPERIMENTS, GROUPS
 from graphreg.cli.options import Quiet, Verbose
 
+try:
+    from graphreg.bench import EXPERIMENTS, GROUPS
+except ModuleNotFoundError:  # a published wheel is without them
+    EXPERIMENTS, GROUPS = {}, {}
+
 PAGE = "page"
+NOT_INSTALLED = (
+    "the experiments are not in this wheel, but in a clone of the repository and in the source distribution "
+    "(`pip install --no-binary graphreg graphreg`)"
+)
 
 
 def bench(
@@ -21,7 +29,7 @@ def bench(
             help="\n\n".join(f"{name}: {what}" for name, what in EXPERIMENTS.items())
             + "\n\npaper: all experiments of the paper, from accuracy to resampling\n\nall: every experiment"
             + f"\n\n{PAGE}: only write page and figures of existing results, without measuring; with --data, also "
-            "the pictures of scans",
+            "the pictures of scans" + ("" if EXPERIMENTS else f"\n\nNone can run: {NOT_INSTALLED}"),
         ),
     ],
     out: Annotated[
@@ -74,6 +82,11 @@ def bench(
     import json
 
     from graphreg.argument_checks import check_choice
+    from graphreg.errors import InputError
+
+    if not EXPERIMENTS:
+        raise InputError(NOT_INSTALLED)
+
     from graphreg.bench.results_files import read_results
     from graphreg.bench.results_page import write_page
     from graphreg.bench.results_report import write_report
@@ -81,7 +94,6 @@ def bench(
     from graphreg.cli.console import note, output
     from graphreg.cli.outputs import check_folder, check_outputs
     from graphreg.cli.progress import item_progress
-    from graphreg.errors import InputError
 
     wanted: dict[str, None] = {}
     names = [check_choice("names", name, (*EXPERIMENTS, *GROUPS, PAGE)) for name in names]
