@@ -20,8 +20,8 @@ from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.pyramid import SurfelPyramid, build_pyramids
 from graphreg.engine.scale_votes import SCALE_VOTES, LadderStep, Maximum, ScaleLadder, largest_maxima, votes_of
 from graphreg.engine.settings import EngineSettings
-from graphreg.engine.similarity_refinement import refine_coarsely
-from graphreg.poses import scale_of
+from graphreg.engine.similarity_refinement import OrientedPoints, similarity_equations
+from graphreg.poses import scale_of, transform
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,10 @@ class ScaleHypothesesParameters:
         Scales that are returned at most.
     distinct : float
         They differ by at least so much, in log scale.
+    kernel_widths : tuple of float
+        Of the robust kernel in the steps of refinement on coarse surfels, in voxels.
     largest_change : float
-        Refinement on coarse surfels changes the scale by no more, in log scale: else it has gone astray.
+        This refinement changes the scale by no more, in log scale: else it has gone astray.
     """
 
     steps: int = 5
@@ -60,6 +62,7 @@ class ScaleHypothesesParameters:
     searched_share: float = 0.6
     most: int = 2
     distinct: float = 0.1
+    kernel_widths: tuple[float, ...] = (2.0, 2.0, 1.5, 1.2, 1.0, 0.8, 0.8)
     largest_change: float = 0.3
 
 
@@ -171,7 +174,15 @@ class _Searched:
 
     def refined(self, threads: int) -> float:
         """The log scale, after refinement with the pose."""
-        change = float(np.log(scale_of(refine_coarsely(self.T, self.source, self.target, threads))))
+        x, y = OrientedPoints.of_surfels(self.source.coarse), OrientedPoints.of_surfels(self.target.coarse)
+        T = self.T
+        for width in SCALE_HYPOTHESES.kernel_widths:
+            centre = transform(T, x.points).mean(axis=0)
+            equations = similarity_equations(x, y, T, width, centre, threads)
+            if not equations.weight > 0:
+                break
+            T = equations.step(centre) @ T
+        change = float(np.log(scale_of(T)))
         return self.log_scale + (change if abs(change) <= SCALE_HYPOTHESES.largest_change else 0.0)
 
 

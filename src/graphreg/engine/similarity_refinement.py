@@ -6,7 +6,6 @@ its surfels' planes would make it shrink.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +29,6 @@ class SimilarityRefinementParameters:
         Steps at most;
     convergence : float
         none follows one that moves no point by more than this, in voxels.
-    coarse_widths : tuple of float
-        Widths of the robust kernel on coarse surfels, in voxels.
     normal_noise : float
         Angles between normals that are noise, as 1 - cos: the weights of larger ones fall; as in rigid refinement.
     degenerate : float
@@ -41,7 +38,6 @@ class SimilarityRefinementParameters:
     points: int = 4_000
     steps: int = 8
     convergence: float = 2e-3
-    coarse_widths: tuple[float, ...] = (2.0, 2.0, 1.5, 1.2, 1.0, 0.8)
     normal_noise: float = 0.02
     degenerate: float = 1e-9
 
@@ -217,23 +213,9 @@ def refine_similarity(T: Floats, source: SurfelPyramid, target: SurfelPyramid, t
     unit = target.coarse_voxel / voxel
     most = SIMILARITY_REFINEMENT.points
     x, y = (OrientedPoints.of_cloud(pyramid, voxel, threads, most) for pyramid in (source, target))
-    estimate = pose(T[:3, :3], T[:3, 3] * unit)
-    estimate = _minimised(estimate, x, y, kernel_widths(x.surfels, y.surfels), threads)
-    return pose(estimate[:3, :3], estimate[:3, 3] / unit)
-
-
-def refine_coarsely(T: Floats, source: SurfelPyramid, target: SurfelPyramid, threads: int = 1) -> Floats:
-    """Refine a similarity (4, 4) on coarse surfels, from farther off; translation in coarse voxels."""
-    x, y = OrientedPoints.of_surfels(source.coarse), OrientedPoints.of_surfels(target.coarse)
-    return _minimised(T, x, y, SIMILARITY_REFINEMENT.coarse_widths, threads)
-
-
-def _minimised(
-    T: Floats, x: OrientedPoints, y: OrientedPoints, widths: Sequence[float] | Floats, threads: int
-) -> Floats:
-    """A similarity after steps with kernels of these widths, the last one until it converges; in voxels."""
     radius = float(np.sqrt((y.points**2).sum(axis=1).mean()))
-    estimate = T
+    widths = kernel_widths(x.surfels, y.surfels)
+    estimate = pose(T[:3, :3], T[:3, 3] * unit)
     for number in range(SIMILARITY_REFINEMENT.steps):
         width = float(widths[min(number, len(widths) - 1)])
         centre = transform(estimate, x.points).mean(axis=0)
@@ -247,4 +229,4 @@ def _minimised(
         )
         if number >= len(widths) - 1 and moved < SIMILARITY_REFINEMENT.convergence:
             break
-    return estimate
+    return pose(estimate[:3, :3], estimate[:3, 3] / unit)
