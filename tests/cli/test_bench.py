@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ def test_a_page_of_new_results_and_of_existing_ones(run: CommandLine) -> None:
     assert json.loads(Path("results/x84.json").read_text())["title"] in page
     assert run("bench", "page", "--out", "results", "--report", "all.html").status == 0
     assert Path("all.html").is_file()
+
+
+def test_a_wheel_without_the_experiments_says_where_they_are(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("graphreg.cli.bench"), "EXPERIMENTS", {})
+    done = run("bench", "x84")
+    assert done.status == 2
+    assert done.err.startswith("graphreg: the experiments are not in this wheel, but in a clone")
 
 
 @pytest.mark.parametrize(
