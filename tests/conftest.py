@@ -42,7 +42,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-USES_EXPERIMENTS = re.compile(r"^(from|import) (graphreg\.bench|tests\.support\.comparison_rows)\b", re.MULTILINE)
+USES_EXPERIMENTS = re.compile(
+    r"^(from|import) (graphreg\.bench|fuzz\.memory|tests\.support\.comparison_rows)\b", re.MULTILINE
+)
 
 
 def _write_bytecode_elsewhere(config: pytest.Config) -> None:
