@@ -43,7 +43,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 USES_EXPERIMENTS = re.compile(
-    r"^(from|import) (graphreg\.bench|fuzz\.memory|tests\.support\.comparison_rows)\b", re.MULTILINE
+    r"^(from|import) (graphreg\.bench|fuzz import .*\bmemory|tests\.support\.comparison_rows)\b", re.MULTILINE
 )
 
 
