@@ -5,9 +5,10 @@ A. Myronenko, X. Song: Point set registration: coherent point drift. IEEE TPAMI 
 The centres x_i + v(x_i) of N Gaussians with one variance s^2 generate the M target points, or with probability w a
 uniform distribution does. The displacement v is smooth: it is a sum of Gaussians of width b with the coefficients C,
 and l/2 tr(C^T G C) is added to the negative log-likelihood, which expectation maximisation cannot raise. Here the
-Gaussians of v are centred at K inducing points of the source instead of at all N points, so that the maximisation step
-solves K equations instead of N; the sums of the expectation step are those of the baselines. No array of all pairs is
-stored.
+Gaussians of v are centred at K inducing points of the source instead of at all N points. They overlap so much that G
+has few eigenvalues that matter: with these modes, G = U S U^T and C = U S^(-1/2) A, the penalty is l/2 ||A||^2, and the
+maximisation step solves some fifty equations instead of N. The sums of the expectation step are those of the baselines.
+No array of all pairs is stored.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class DriftParameters:
         Points of each cloud, at most.
     inducing : int
         K, at most.
+    least_mode : float
+        Smallest eigenvalue of G that counts, as a share of the largest.
     width : float
         b.
     smoothness : float
@@ -54,6 +57,7 @@ class DriftParameters:
 
     points: int = 3000
     inducing: int = 300
+    least_mode: float = 1e-9
     width: float = 2.0
     smoothness: float = 2.0
     outliers: float = 0.3
@@ -106,19 +110,20 @@ def deform_by_drift(
     spread = joint_spread(x, y)
     centres = x if len(x) <= DRIFT.inducing else voxel_means(x, DRIFT.inducing, threads)
     width = DRIFT.width * spread
-    basis, gram = gaussians(x, centres, width), gaussians(centres, centres, width)
+    modes = _modes(gaussians(centres, centres, width))
+    basis = gaussians(x, centres, width) @ modes
     rest = transform(start, x)
     odds = DRIFT.outliers / (1 - DRIFT.outliers) * len(x) / len(y)
     floor = (DRIFT.least * max(source.spacing, target.spacing)) ** 2
     variance = max((first * spread) ** 2, floor)
     smoothness = stiffness * DRIFT.smoothness / spread**2
-    coefficients = np.zeros_like(centres)
+    amplitudes = np.zeros((modes.shape[1], 3))
     objectives: list[float] = []
     for _ in range(DRIFT.iterations):
-        moved = rest + basis @ coefficients
+        moved = rest + basis @ amplitudes
         uniform = (2 * np.pi * variance) ** 1.5 * odds
         posterior = expectation_step(moved, y, float(np.sqrt(variance)), uniform, threads)
-        bending = 0.5 * smoothness * float(np.einsum("ki,kl,li->", coefficients, gram, coefficients))
+        bending = 0.5 * smoothness * float((amplitudes**2).sum())
         objectives.append(1.5 * len(y) * float(np.log(variance)) - posterior.log_likelihood + bending)
         converged = len(objectives) > 1 and abs(objectives[-2] - objectives[-1]) <= DRIFT.tolerance * abs(
             objectives[-1]
@@ -126,17 +131,16 @@ def deform_by_drift(
         if converged or not posterior.component_sums.any():
             break
         weights = posterior.component_sums[:, None]
-        matrix = basis.T @ (weights * basis) + smoothness * variance * gram
-        coefficients = _solve(matrix, basis.T @ (weights * (posterior.means - rest)))
-        scatter = posterior.scatter(rest + basis @ coefficients, y)
+        matrix = basis.T @ (weights * basis) + smoothness * variance * np.eye(len(amplitudes))
+        amplitudes = np.linalg.solve(matrix, basis.T @ (weights * (posterior.means - rest)))
+        scatter = posterior.scatter(rest + basis @ amplitudes, y)
         variance = max(float(np.trace(scatter)) / 3, floor)
     history = (Relaxation(len(centres), float(np.sqrt(variance)), tuple(objectives)),)
-    return DriftOutcome(centres, coefficients, width, history)
+    return DriftOutcome(centres, modes @ amplitudes, width, history)
 
 
-def _solve(matrix: Floats, right: Floats) -> Floats:
-    """Solve symmetric equations; Gaussians that overlap are nearly dependent, so a trace of the diagonal is added."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    jitter = 1e-9 * float(np.trace(matrix)) / len(matrix)
-    return np.asarray(cho_solve(cho_factor(matrix + jitter * np.eye(len(matrix))), right))
+def _modes(gram: Floats) -> Floats:
+    """Coefficients (K, R) of orthonormal displacements: columns of U S^(-1/2) of the eigenvalues that count."""
+    values, vectors = np.linalg.eigh(gram)
+    counts = values > DRIFT.least_mode * values[-1]
+    return np.asarray(vectors[:, counts] / np.sqrt(values[counts]))
