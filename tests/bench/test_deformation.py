@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphreg.bench import deformation
@@ -47,6 +49,20 @@ def test_quick_jobs_are_few_and_whole_ones_have_all_groups() -> None:
     groups = {job.group for job in deformation.jobs(None)}
     compared = {deformation.WHOLE, deformation.PARTIAL, deformation.LARGE, deformation.LARGER}
     assert {*compared, *deformation.FOR_VERDICT} == groups
+    assert {job.group for job in deformation.jobs(Path("scans"))} == {*groups, *deformation.REAL}
+
+
+def test_nothing_is_fitted_to_real_scans() -> None:
+    rows = [
+        row(deformation.WARPED, method, error, error < 0.05, error < 0.05, "bunny_045_to_000, bend")
+        for method, error in (("rigid", 0.1), ("elastic", 0.01))
+        for _ in range(2 * deformation.LEAST_RUNS)
+    ]
+    rows.append(row(deformation.WARPED_FOREIGN, "elastic", None, False, True, "bunny_045_to_000, bend"))
+    said = " ".join(deformation.summary(rows))
+    assert "rigid 10 %, elastic 1 %" in said
+    assert "10 of 10 right, 11 reported as deformed, 1 of them wrong" in said
+    assert [*deformation.tables(rows)] == [""]
 
 
 def test_confidence_is_tried_on_bodies_that_it_was_not_fitted_to() -> None:

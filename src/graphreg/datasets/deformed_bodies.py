@@ -308,7 +308,7 @@ def _turn_head(points: Floats, amount: float, variant: int) -> Floats:
     neck = np.array([-29.0, 3.0, 6.0]) * MILLIMETRE
     axis = np.array([-22.0, 9.0, 40.0]) / np.linalg.norm([-22.0, 9.0, 40.0])
     share = _smooth_step(((points - neck) @ axis) / (30 * MILLIMETRE) + 0.5)
-    return _rotate_each(points, neck, axis, -np.radians(60) * amount * share)
+    return rotate_each(points, neck, axis, -np.radians(60) * amount * share)
 
 
 def _bend(points: Floats, amount: float, variant: int) -> Floats:
@@ -329,7 +329,7 @@ def _bend(points: Floats, amount: float, variant: int) -> Floats:
 def _twist(points: Floats, amount: float, variant: int) -> Floats:
     """The casting twists by 50 degrees along its length of 160 mm."""
     share = np.clip(points[:, 0] / 0.16, -0.5, 0.5)
-    return _rotate_each(points, np.zeros(3), np.array([1.0, 0, 0]), np.radians(50) * amount * share)
+    return rotate_each(points, np.zeros(3), np.array([1.0, 0, 0]), np.radians(50) * amount * share)
 
 
 def _smooth_step(share: Floats) -> Floats:
@@ -337,8 +337,23 @@ def _smooth_step(share: Floats) -> Floats:
     return np.asarray(s * s * (3 - 2 * s))
 
 
-def _rotate_each(points: Floats, centre: Floats, axis: Floats, angles: Floats) -> Floats:
-    """Rotate each point about an axis by its own angle (Rodrigues)."""
+def rotate_each(points: Floats, centre: Floats, axis: Floats, angles: Floats) -> Floats:
+    """Rotate each point about an axis by its own angle (Rodrigues).
+
+    Parameters
+    ----------
+    points : (N, 3) ndarray
+    centre : (3,) ndarray
+        A point of the axis.
+    axis : (3,) ndarray
+        Its direction, a unit vector.
+    angles : (N,) ndarray
+        In radians.
+
+    Returns
+    -------
+    (N, 3) ndarray
+    """
     local = points - centre
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
     along = (local @ axis)[:, None] * axis
