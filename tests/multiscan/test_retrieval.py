@@ -55,9 +55,6 @@ def test_similarity_is_symmetric_and_bounded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason="a scan of another body can be the most similar one; up to 8 scans all pairs are tried anyway"
-)
 def test_among_few_scans_those_of_one_body_are_more_similar_than_others() -> None:
     scans = [graphreg.prepare(scan.points) for scan in synthetic.sequence("hare", 4, 40, points=POINTS)]
     scans.append(graphreg.prepare(synthetic.scan("casting", points=POINTS).points))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+import graphreg._core as _core
 from graphreg.bench.pairs import pair_of
 from graphreg.clouds import Floats, extent
 from graphreg.datasets.deformed_bodies import DeformedPair, rotate_each
@@ -53,8 +54,6 @@ def warped_pair(name: str, warp: str, data: Path, points: int, seed: int = 0, ot
     -------
     DeformedPair
     """
-    from scipy.spatial import cKDTree
-
     rng = np.random.default_rng([seed, PAIRS.index(name), WARPS.index(warp)])
     scans, shown = pair_of(name, data), pair_of(other or name, data)
     source, target = (
@@ -62,9 +61,9 @@ def warped_pair(name: str, warp: str, data: Path, points: int, seed: int = 0, ot
         for cloud in (scans.source, shown.target)
     )
     at_rest = transform(scans.truth, source)
-    distance, _ = cKDTree(target).query(at_rest)
-    spacing, _ = cKDTree(target).query(target, k=2)
-    seen = distance < SEEN * np.median(spacing[:, 1])
+    tree = _core.Tree(target, 1)
+    spacing = np.sqrt(np.median(tree.nearest(target, 2, 1)[1][:, 1]))
+    seen = np.sqrt(tree.nearest(at_rest, 1, 1)[1][:, 0]) < SEEN * spacing
     size = extent(target)
     warped = warp_of(warp, np.vstack([at_rest, target]) if other is None else target, rng)
     T = pose(rotation_from_vector(2 * rng.normal(size=3)), size * rng.normal(size=3))

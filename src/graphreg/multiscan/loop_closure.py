@@ -33,7 +33,7 @@ from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pairwise import centred_graph, edge_from_result
 from graphreg.multiscan.pose_graph import rotation_vectors, subgraph
 from graphreg.multiscan.pose_graph_optimisation import least_squares_poses, optimise
-from graphreg.multiscan.retrieval import RETRIEVAL, centred_directions, visual_words, vlad_vector
+from graphreg.multiscan.retrieval import centred_directions, visual_words, vlad_vector
 from graphreg.multiscan.tracking import displacement
 from graphreg.poses import inverse, pose, rotation_from_vector
 from graphreg.registration import prepare_sample, register
@@ -47,6 +47,8 @@ class LoopParameters:
     ----------
     points : int
         Points that are kept of a keyframe.
+    voxel_ratio : float
+        Voxel size of its descriptors over the one in which the engine matches descriptors.
     vocabulary : int
         Keyframes whose descriptors the visual words are computed from; before, no loops are looked for.
     apart : float
@@ -71,6 +73,7 @@ class LoopParameters:
     """
 
     points: int = 20_000
+    voxel_ratio: float = 4.0
     vocabulary: int = 10
     apart: float = 12.0
     reach: float = 1.0
@@ -218,7 +221,7 @@ class LoopCloser:
 
     def _describe(self, scan: PreprocessedCloud) -> None:
         """The VLAD vector of the newest keyframe; of the first ones when there are enough for the visual words."""
-        self._retrieval_voxel = self._retrieval_voxel or RETRIEVAL.voxel_ratio * scan.voxel_sizes.coarse
+        self._retrieval_voxel = self._retrieval_voxel or self.parameters.voxel_ratio * scan.voxel_sizes.coarse
         surfels = fit_surfels(scan.local_points, self._retrieval_voxel, scan.weights, self.threads)
         self._descriptors.append(compute_descriptors(orient_normals(surfels), self.threads))
         if self._words is None and len(self._descriptors) >= self.parameters.vocabulary:

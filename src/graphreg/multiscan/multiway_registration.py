@@ -1,9 +1,11 @@
 """multiway(): register many scans, in any order and pose, into one frame. The stages on one page.
 
-describe  preprocess each scan once; similarity of each two scans (VLAD retrieval)
+describe  preprocess each scan once; similarity of each two scans (VLAD retrieval with geometric verification)
 register  the most similar pairs, each with its verdict; where they leave scans unconnected, the next most similar ones
 optimise  the pose graph of the successful pairs, robustly: edges that contradict the others are rejected
 close     loop closure: register pairs that overlap in these poses and have no edge yet; then optimise again
+verify    edges that no short loop confirms are rejected where scans around them overlap and do not register; if there
+          are any, groups that are not connected any more try their next most similar pairs, and all is optimised again
 refine    multiview refinement of all poses together on the surfaces of all scans
 adjust    control points and targets join groups, and count in one least squares with the pairs; standard deviations
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,11 +29,13 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress
 from graphreg.files.control_points import ControlPoint
+from graphreg.multiscan.edge_verification import is_refuted, unconfirmed_pairs, witnesses_of
 from graphreg.multiscan.multiview_refinement import refine_multiview
 from graphreg.multiscan.multiway_result import ControlResidual, Edge, Multiway
 from graphreg.multiscan.network_adjustment import Sightings, adjust_network, place_groups
 from graphreg.multiscan.pairwise import PairwiseRegistration, centred_graph, centroid
 from graphreg.multiscan.pose_graph import (
+    POSE_GRAPH,
     Groups,
     alternative_support,
     anchors,
@@ -42,7 +46,9 @@ from graphreg.multiscan.pose_graph import (
 )
 from graphreg.multiscan.pose_graph_optimisation import free_steps, optimise
 from graphreg.multiscan.retrieval import (
+    RETRIEVAL,
     Pair,
+    PlacedSurfels,
     most_similar_pairs,
     overlapping_pairs,
     pairs_between_groups,
@@ -67,6 +73,10 @@ class MultiwayParameters:
     # number of edges that support it.
     min_alternative_edges: int = 2
     doubtful_share: float = 0.5
+    # Squared error above which an edge is an outlier, in place of that of `PoseGraphParameters`: scans are distorted in
+    # themselves, so that right edges between fragments of rooms are up to ten standard deviations off, while wrong
+    # edges contradict by hundreds.
+    outlier_threshold: float = 100.0
     # Loops beyond this number do not raise the trust in an edge of the spanning tree.
     max_loops: int = 2
 
@@ -189,14 +199,20 @@ def multiway(
         pairs = overlapping_pairs(surfels, retrieval_voxel, survey.start @ to_clouds, (placed,) if placed else ())
         registration.register(pairs, poses=survey.start)
         _register_similar_pairs(registration, similarity, survey)
-    with stopwatch.stage("optimise"):
-        solution = _optimised(registration.edges, scans, survey)
-    with stopwatch.stage("close"):
-        successful = [pair for pair, edge in registration.edges.items() if edge.success]
-        pairs = overlapping_pairs(surfels, retrieval_voxel, solution.poses @ to_clouds, solution.groups, successful)
-        registration.register(pairs, poses=solution.poses)
-    with stopwatch.stage("optimise"):
-        solution = _optimised(registration.edges, scans, survey)
+    for _ in range(MULTIWAY.max_rounds):
+        with stopwatch.stage("optimise"):
+            solution = _optimised(registration.edges, scans, survey)
+        with stopwatch.stage("close"):
+            successful = [pair for pair, edge in registration.edges.items() if edge.success]
+            pairs = overlapping_pairs(surfels, retrieval_voxel, solution.poses @ to_clouds, solution.groups, successful)
+            registration.register(pairs, poses=solution.poses)
+        with stopwatch.stage("optimise"):
+            solution = _optimised(registration.edges, scans, survey)
+        with stopwatch.stage("verify"):
+            placed_surfels = PlacedSurfels(surfels, retrieval_voxel, solution.poses @ to_clouds)
+            if not _reject_refuted(registration, solution, placed_surfels):
+                break
+            _register_between_groups(registration, similarity)
     with stopwatch.stage("refine"):
         poses = refine_multiview(
             scans, solution.poses, solution.used_pairs, voxel, workers, fixed=survey.fixed, dof=survey.free
@@ -224,12 +240,40 @@ def _register_similar_pairs(
         pairs = [pair for pair in most_similar_pairs(similarity) if pair not in successful]
         registration.register(pairs)
         searched |= set(pairs)
+    _register_between_groups(registration, similarity, searched, parameters)
+
+
+def _register_between_groups(
+    registration: PairwiseRegistration,
+    similarity: Floats,
+    searched: Collection[Pair] | None = None,
+    parameters: MultiwayParameters = MULTIWAY,
+) -> None:
+    """Register the most similar pairs of scans in different groups, of those that were not searched for poses yet."""
+    done = set(registration.edges) if searched is None else set(searched)
     for _ in range(parameters.max_rounds):
-        pairs = pairs_between_groups(similarity, registration.groups, searched)
+        pairs = pairs_between_groups(similarity, registration.groups, done)
         if not pairs:
             break
         registration.register(pairs)
-        searched |= set(pairs)
+        done |= set(pairs)
+
+
+def _reject_refuted(registration: PairwiseRegistration, solution: Solution, placed: PlacedSurfels) -> bool:
+    """Reject used edges that the scans around them refute; return whether there are any."""
+    used, refuted = solution.used_pairs, dict[Pair, str]()
+    outcomes: dict[Pair, bool] = {}
+    for pair in unconfirmed_pairs(used):
+        witnesses = witnesses_of(pair, used, placed.overlap, RETRIEVAL.min_overlap)
+        untried = [each for each in witnesses if each not in outcomes]
+        for each, edge in zip(untried, registration.attempt(untried, solution.poses), strict=True):
+            outcomes[each] = edge.success
+        registers = [outcomes[each] for each in witnesses]
+        if is_refuted(solution.edges[pair].confidence, registers):
+            refuted[pair] = f"rejected: {registers.count(False)} pairs of scans around it overlap and do not register"
+    for pair, why in refuted.items():
+        registration.edges[pair] = replace(registration.edges[pair], success=False, used=False, reason=why)
+    return bool(refuted)
 
 
 def _optimised(
@@ -247,9 +291,10 @@ def _optimised(
     graph = centred_graph(list(successful.values()), from_centroids, poses)
     confidence = np.array([edge.confidence for edge in successful.values()])
     # Edges that loops confirm come first, then the more confident ones.
-    trust = np.minimum(loop_support(graph), parameters.max_loops) + confidence
+    robust = replace(POSE_GRAPH, outlier_threshold=parameters.outlier_threshold)
+    trust = np.minimum(loop_support(graph, robust), parameters.max_loops) + confidence
     initial = spanning_tree_poses(graph, trust, survey.fixed)
-    result = optimise(replace(graph, poses=initial), fixed=survey.fixed, dof=survey.free)
+    result = optimise(replace(graph, poses=initial), robust, fixed=survey.fixed, dof=survey.free)
     optimised = replace(graph, poses=result.poses)
     judged = dict(edges)
     for (pair, edge), used, error in zip(successful.items(), result.used, residuals(optimised), strict=True):
@@ -257,7 +302,7 @@ def _optimised(
     supporting = np.bincount(graph.pairs[result.used].ravel(), minlength=len(scans)).tolist()
     doubtful = {
         scan: f"{supporting[scan]} edges support its pose, but {against} rejected edges agree on another one"
-        for scan, against in enumerate(alternative_support(optimised, result.used).tolist())
+        for scan, against in enumerate(alternative_support(optimised, result.used, robust).tolist())
         if against >= max(parameters.min_alternative_edges, parameters.doubtful_share * supporting[scan])
     }
     to_centroids = np.array([inverse(T) for T in from_centroids])

@@ -86,18 +86,35 @@ class PairwiseRegistration:
         poses : (N, 4, 4) ndarray, optional
             Refine each pair from these poses; by default it is registered from any pose.
         """
+        for pair, edge in zip(pairs, self.attempt(pairs, poses), strict=True):
+            if edge.success or pair not in self.edges:
+                self.edges[pair] = edge
+
+    def attempt(self, pairs: Sequence[Pair], poses: Floats | None = None) -> list[Edge]:
+        """Register pairs, and return their edges without adding them.
+
+        Parameters
+        ----------
+        pairs : sequence of (int, int)
+        poses : (N, 4, 4) ndarray, optional
+            As in `register`.
+
+        Returns
+        -------
+        list of Edge
+            In the order of the pairs.
+        """
+        found: dict[Pair, Edge] = {}
         total = self._done + len(pairs)
         # Of many scans, in an order in which the pairs of a scan are close together.
         is_many = len(self.scans) > PAIRWISE.cached_scans
-        pairs = _by_locality(pairs, len(self.scans)) if is_many else pairs
-        left = Counter(scan for pair in pairs for scan in pair)
+        ordered = _by_locality(pairs, len(self.scans)) if is_many else pairs
+        left = Counter(scan for pair in ordered for scan in pair)
         with progress_bar(self.progress, "registering pairs") as show, ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(self._edge, pair, poses) for pair in pairs]
+            futures = [pool.submit(self._edge, pair, poses) for pair in ordered]
             try:
-                for pair, future in zip(pairs, futures, strict=True):
-                    edge = future.result()
-                    if edge.success or pair not in self.edges:
-                        self.edges[pair] = edge
+                for pair, future in zip(ordered, futures, strict=True):
+                    edge = found[pair] = future.result()
                     self._done += 1
                     left.subtract(pair)
                     for scan in pair if is_many else ():
@@ -109,6 +126,7 @@ class PairwiseRegistration:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+        return [found[pair] for pair in pairs]
 
     def _edge(self, pair: Pair, poses: Floats | None) -> Edge:
         source, target = pair

@@ -2,24 +2,28 @@
 
 By appearance: descriptors of the surfels of all scans are clustered into visual words (k-means), and a scan is the
 vector of the directions in which its descriptors deviate from each word (VLAD: Jegou, Douze, Schmid, Perez 2010). The
-similarity of two scans is the cosine between their vectors. By geometry, once poses are known: the share of surfels
-of one scan that have a surfel of the other nearby with a similar normal.
+similarity of two scans is the cosine between their vectors. By geometric verification of the most similar ones: the
+number of correspondences of their surfels that agree on one pose. And by geometry, once poses are known: the share of
+surfels of one scan that have a surfel of the other nearby with a similar normal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.descriptors import compute_descriptors
+from graphreg.engine.hypotheses import SEARCH
 from graphreg.engine.orientation import orient_normals
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.engine.surfels import Surfels, fit_surfels
-from graphreg.features.edge_descriptors import Descriptors
+from graphreg.features.edge_descriptors import Descriptors, mutual_correspondences
 from graphreg.multiscan.pose_graph import Groups
 from graphreg.poses import transform
 
@@ -31,12 +35,14 @@ Pair = tuple[int, int]
 class RetrievalParameters:
     """Constants of the retrieval of candidate pairs. All are chosen."""
 
-    # Voxel size over the one in which the engine matches descriptors: here whole scans are compared.
-    voxel_ratio: float = 4.0
+    # Voxel size over the one in which the engine matches descriptors: here all scans are compared.
+    voxel_ratio: float = 2.0
     # Visual words, iterations of k-means, and descriptors of each scan that it is run on.
     words: int = 64
     kmeans_iterations: int = 6
     descriptors_per_scan: int = 500
+    # Geometric verification: each scan with as many of those most similar to it.
+    verified: int = 100
     # Up to this many scans all pairs are candidates; of more scans, each with this many others.
     exhaustive_up_to: int = 8
     partners: int = 6
@@ -75,7 +81,7 @@ def retrieval_surfels(
 def scan_similarity(
     surfels: Sequence[Surfels], threads: int = 1, parameters: RetrievalParameters = RETRIEVAL
 ) -> Floats:
-    """Similarity of each two scans: the cosine between their VLAD vectors, less the mean vector.
+    """Similarity of each two scans: of many, the most similar ones by appearance are verified geometrically.
 
     Parameters
     ----------
@@ -87,12 +93,44 @@ def scan_similarity(
     Returns
     -------
     (N, N) ndarray
-        Symmetric, from -1 to 1.
+        The cosine between the VLAD vectors less their mean, plus the number of correspondences that agree on one pose
+        where these were verified. Symmetric.
     """
-    descriptors = [compute_descriptors(each, threads) for each in surfels]
-    words = visual_words(descriptors, parameters)
-    vectors = centred_directions(np.stack([vlad_vector(each, words) for each in descriptors]))
-    return np.asarray(vectors @ vectors.T, np.float64)
+    with ThreadPoolExecutor(threads) as pool:
+        descriptors = list(pool.map(compute_descriptors, surfels))
+        words = visual_words(descriptors, parameters)
+        vectors = centred_directions(np.stack(list(pool.map(lambda each: vlad_vector(each, words), descriptors))))
+        similarity = np.asarray(vectors @ vectors.T, np.float64)
+        if len(surfels) > parameters.exhaustive_up_to:
+            pairs = most_similar_pairs(similarity, replace(parameters, partners=parameters.verified))
+            counts = pool.map(
+                lambda pair: agreeing_correspondences(*((surfels[scan], descriptors[scan]) for scan in pair)), pairs
+            )
+            for (a, b), count in zip(pairs, counts, strict=True):
+                similarity[a, b] += count
+                similarity[b, a] += count
+    return similarity
+
+
+def agreeing_correspondences(source: tuple[Surfels, Descriptors], target: tuple[Surfels, Descriptors]) -> int:
+    """Return the largest number of mutual correspondences of two scans that agree on one pose.
+
+    Parameters
+    ----------
+    source, target : (Surfels, Descriptors)
+        Lengths in voxels.
+
+    Returns
+    -------
+    int
+    """
+    (x, of_x), (y, of_y) = source, target
+    i, j = mutual_correspondences(of_x, of_y)
+    every = -(-len(i) // SEARCH.max_correspondences) or 1
+    i, j = i[::every], j[::every]
+    free = _core.DegreesOfFreedom([True] * 6, [0.0] * 3)
+    _, support = _core.hypotheses(x.points[i], x.normals[i], y.points[j], y.normals[j], SEARCH.tolerance, 1, free, 1)
+    return int(support.max(initial=0))
 
 
 def centred_directions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -179,30 +217,58 @@ def overlapping_pairs(
     list of (int, int)
         In ascending order.
     """
-    from scipy.spatial import cKDTree
-
-    points = [transform(pose, each.points * voxel) for pose, each in zip(poses, surfels, strict=True)]
-    normals = [each.normals @ pose[:3, :3].T for pose, each in zip(poses, surfels, strict=True)]
-    trees = [cKDTree(each) for each in points]
-    # Bounding boxes: most pairs of many scans are far apart, and need no search.
-    reach = parameters.max_distance * voxel
-    boxes = [(each.min(axis=0) - reach, each.max(axis=0) + reach) for each in points]
-    overlaps: dict[Pair, float] = {}
-    for group in groups:
-        for source, target in ((b, a) for a in group for b in group if a < b):
-            low, high = boxes[target]
-            inside = ((points[source] >= low) & (points[source] <= high)).all(axis=1)
-            if (source, target) in excluded or np.mean(inside) < parameters.min_overlap:
-                continue
-            distance, index = trees[target].query(points[source], distance_upper_bound=reach)
-            near = np.isfinite(distance)
-            cosine = np.einsum("ij,ij->i", normals[source][near], normals[target][np.asarray(index)[near]])
-            overlaps[source, target] = np.count_nonzero(cosine > parameters.min_cosine) / len(near)
+    placed = PlacedSurfels(surfels, voxel, poses, parameters)
+    overlaps = {
+        (source, target): overlap
+        for group in groups
+        for source, target in ((b, a) for a in group for b in group if a < b)
+        if (source, target) not in excluded and (overlap := placed.overlap(source, target)) >= parameters.min_overlap
+    }
     candidates: set[Pair] = set()
     for scan in range(len(surfels)):
-        own = [pair for pair, overlap in overlaps.items() if scan in pair and overlap >= parameters.min_overlap]
+        own = [pair for pair in overlaps if scan in pair]
         candidates |= set(sorted(own, key=lambda pair: (-overlaps[pair], pair))[: parameters.partners])
     return sorted(candidates)
+
+
+class PlacedSurfels:
+    """Surfels of all scans at poses, to compute overlaps.
+
+    Parameters
+    ----------
+    surfels : sequence of Surfels
+        Of each scan, with lengths in voxels.
+    voxel : float
+        Size of a voxel, in the unit of the data.
+    poses : (N, 4, 4) ndarray
+        x_world = P x for the frame of each scan's surfels.
+    parameters : RetrievalParameters, default RETRIEVAL
+    """
+
+    def __init__(
+        self, surfels: Sequence[Surfels], voxel: float, poses: Floats, parameters: RetrievalParameters = RETRIEVAL
+    ) -> None:
+        from scipy.spatial import cKDTree
+
+        self._parameters, self._reach = parameters, parameters.max_distance * voxel
+        self._points = [transform(pose, each.points * voxel) for pose, each in zip(poses, surfels, strict=True)]
+        self._normals = [each.normals @ pose[:3, :3].T for pose, each in zip(poses, surfels, strict=True)]
+        self._trees = [cKDTree(each) for each in self._points]
+        # Bounding boxes: most pairs of many scans are far apart, and need no search.
+        self._boxes = [(each.min(axis=0) - self._reach, each.max(axis=0) + self._reach) for each in self._points]
+
+    def overlap(self, source: int, target: int) -> float:
+        """Share of the source's surfels near one of the target with a similar normal; 0 where it is clearly too low."""
+        low, high = self._boxes[target]
+        points = self._points[source]
+        inside = ((points >= low) & (points <= high)).all(axis=1)
+        if np.mean(inside) < self._parameters.min_overlap:
+            return 0.0
+        distance, index = self._trees[target].query(points[inside], distance_upper_bound=self._reach)
+        near = np.isfinite(distance)
+        normals = self._normals[source][inside][near], self._normals[target][np.asarray(index)[near]]
+        cosine = np.einsum("ij,ij->i", *normals)
+        return float(np.count_nonzero(cosine > self._parameters.min_cosine) / len(points))
 
 
 def visual_words(
