@@ -59,8 +59,8 @@ def test_mappings_and_jobs_are_accepted(tmp_path: Path) -> None:
     ("name", "text", "problem"),
     [
         ("jobs.csv", "source,target\n", "has no jobs"),
-        ("jobs.csv", "", "expected a header line with source and target, got nothing"),
-        ("jobs.csv", "a,b\n1,2\n", "expected a header line with source and target, got a, b"),
+        ("jobs.csv", "", "expected a header line with source and target, separated by commas, got nothing"),
+        ("jobs.csv", "a,b\n1,2\n", "expected a header line with source and target, separated by commas, got a, b"),
         ("jobs.csv", "source,target,target\n1,2,3\n", "two columns have one name"),
         ("jobs.csv", "source,target\na.ply,b.ply\na.ply\n", "line 3: target: missing"),
         ("jobs.csv", "source,target\na.ply,b.ply,c\n", "line 2: has more than 2 columns"),

@@ -54,7 +54,7 @@ def test_the_printed_counts(run: CommandLine, corrupted: tuple[np.ndarray, np.nd
         (("broken.ply", "out.ply"), "broken.ply: "),
         (("few.xyz", "out.ply"), "needs at least 11"),
         (("good.xyz", "out.doc"), ".doc"),
-        ((".", "out.ply"), "graphreg: .: is a folder without tiles.json, so it holds no map of tiles\n"),
+        ((".", "out.ply"), "graphreg: .: is a folder, and no map of tiles"),
         (("good.xyz", "nowhere/out.ply"), "nowhere"),
         (("good.xyz", "out.ply", "--rule", "x84", "--alpha", "-1"), "alpha"),
         (("good.xyz", "out.ply", "--alpha", "8"), "--alpha: belongs to --rule x84"),

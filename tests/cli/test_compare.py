@@ -78,6 +78,15 @@ def test_nothing_is_compared_where_nothing_is_registered(run: CommandLine) -> No
     assert "nothing was compared" in done.err
 
 
+@pytest.mark.slow
+def test_another_unit_is_pointed_out(run: CommandLine) -> None:
+    graphreg.write("metres.ply", POINTS / 1000)
+    done = run("compare", "metres.ply", "part.stl")
+    assert done.status == 1
+    assert "metres.ply is about 1000 times smaller than part.stl: other unit?" in done.err
+    assert "--unit m,mm" in done.err
+
+
 def test_two_poses_are_refused(run: CommandLine) -> None:
     done = run("compare", "scan.ply", "part.stl", "--aligned", "--transform", "T.txt")
     assert done.status == 2

@@ -27,9 +27,37 @@ def test_the_table_of_formats() -> None:
 
 @pytest.mark.parametrize("name", ["a.doc", "a", ".ply", "a.ply.gz"])
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"1 2 3\n")
     for call in (lambda: read(tmp_path / name), lambda: write(tmp_path / name, np.eye(3))):
         with pytest.raises(FileError, match=r"\.ply \.pcd \.las"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("a.STEP", "export a mesh, as .stl"), ("a.fls", "export points, as .e57")]
+)
+def test_what_other_programs_can_export_is_named(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(FileError, match=message):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", sorted(SUFFIXES - {".ply", ".npz", ".laz"}))
+@pytest.mark.parametrize(
+    ("of", "beginning"),
+    [
+        (".ply", b"ply\nformat binary_little_endian 1.0\n\xff"),
+        (".stl", b"solid part\n facet normal 0 0 1\n"),
+        (".las or .laz", b"LASF" + bytes(100)),
+    ],
+)
+def test_a_file_with_the_suffix_of_another_format_is_named_as_such(
+    tmp_path: Path, suffix: str, of: str, beginning: bytes
+) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(beginning)
+    with pytest.raises(FileError) as raised:
+        read(path)
+    assert (f"begins like a {of} file: if it is one, rename it" in str(raised.value)) == (suffix not in of)
 
 
 def test_formats_that_are_read_only_are_refused(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_other_files_are_never_replaced_but_tiles_are(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_tiles_is_no_map(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"without tiles\.json"):
+    with pytest.raises(FileError, match=r"no map of tiles"):
         read(tmp_path)
     (tmp_path / INDEX).write_text("[1")
     with pytest.raises(FileError, match="expected JSON"):

@@ -256,7 +256,8 @@ def _csv_rows(path: Path, file: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     table = csv.DictReader(file, skipinitialspace=True)
     columns = [name.strip() for name in table.fieldnames or []]
     if not {"source", "target"} <= set(columns):
-        raise FileError(path, f"expected a header line with source and target, got {', '.join(columns) or 'nothing'}")
+        got = ", ".join(columns) or "nothing"
+        raise FileError(path, f"expected a header line with source and target, separated by commas, got {got}")
     if len(set(columns)) < len(columns):
         raise FileError(path, f"two columns have one name: {', '.join(columns)}")
     table.fieldnames = columns

@@ -5,10 +5,12 @@ Exit status: 0 done, 1 not registered, 2 bad input or usage, 130 interrupted (Ct
 
 from __future__ import annotations
 
+import os
 import sys
 from contextvars import copy_context
 from functools import cache
 from inspect import cleandoc
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -30,11 +32,9 @@ from graphreg.cli.locate import locate
 from graphreg.cli.multiway import multiway
 from graphreg.cli.register import register
 from graphreg.cli.sequence import sequence
-from graphreg.cli.user_errors import Command
+from graphreg.cli.user_errors import Command, UsageError
 from graphreg.cli.view import view
 
-# The exception of Typer for wrong usage, which it does not export.
-_UsageError: Any = typer.BadParameter.__base__
 # The status that shells report for a program ended by SIGPIPE.
 PIPE_CLOSED = 141
 
@@ -111,7 +111,7 @@ def main() -> None:
     try:
         # In a context of its own, so that --quiet and --verbose end with the call.
         status = copy_context().run(command(), prog_name="graphreg", standalone_mode=False)
-    except _UsageError as problem:
+    except UsageError as problem:
         message = problem.format_message()
         # Without a command, the help has been shown already.
         if not message:
@@ -119,6 +119,8 @@ def main() -> None:
         _fail(f"{message.rstrip('.')} (see `{problem.ctx.command_path} --help`)")
     except (InputError, MissingExtraError) as problem:
         _fail(str(problem))
+    except FileNotFoundError as problem:
+        _fail(_missing(problem))
     except OSError as problem:
         message = problem.strerror or str(problem)
         _fail(f"{problem.filename}: {message}" if problem.filename else message)
@@ -133,6 +135,21 @@ def main() -> None:
     except KeyboardInterrupt:  # outside of a command
         sys.exit(130)
     sys.exit(status)
+
+
+def _missing(problem: FileNotFoundError) -> str:
+    """The message of a file that does not exist, with the one that was probably meant."""
+    from difflib import get_close_matches
+
+    message = problem.strerror or str(problem)
+    if problem.filename is None:
+        return message
+    path = Path(os.fsdecode(problem.filename))
+    files = os.listdir(path.parent) if path.parent.is_dir() else []
+    # By stem; of several files with one stem that with the same suffix.
+    names = {Path(name).stem: name for name in sorted(files, key=lambda name: Path(name).suffix == path.suffix)}
+    close = get_close_matches(path.stem, names, n=1)
+    return f"{path}: {message}{f'; did you mean {names[close[0]]}?' if close else ''}"
 
 
 def _fail(problem: str) -> NoReturn:

@@ -79,8 +79,10 @@ def batch(
     from graphreg.cli.console import is_quiet, output
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import count_progress, spinner
+    from graphreg.files.input_file import require_file
     from graphreg.reports.batch_page import write_summary_csv, write_summary_page
 
+    require_file(jobs)
     results = jobs.with_suffix(".results.jsonl") if out is None else out
     check_outputs(page=report, table=csv)
     # Its warnings on missing workers.

@@ -68,7 +68,9 @@ def compare(
 
     import numpy as np
 
+    from graphreg.argument_checks import check_positive
     from graphreg.cli.console import note, output
+    from graphreg.cli.inputs import unit_hint
     from graphreg.cli.outputs import check_outputs, write_cloud
     from graphreg.cli.progress import byte_progress, spinner
     from graphreg.clouds import as_cloud
@@ -80,6 +82,8 @@ def compare(
     from graphreg.reports.comparison_page import coloured_cloud, comparison_report
 
     check_outputs(cloud=save, page=report)
+    if tolerance is not None:
+        check_positive("tolerance", tolerance)
     if aligned and transform is not None:
         raise InputError("--aligned, --transform: expected one of them, got both")
     pose: Result | Floats | None = None if transform is None else _read_transform(transform)
@@ -95,6 +99,8 @@ def compare(
         note(how)
         if not success and not how.startswith(SYMMETRIC):
             note("nothing was compared; pass --transform or --aligned to compare at a known pose")
+            if (hint := unit_hint(cloud.points, as_cloud(surface).points, (scan.name, reference.name))) is not None:
+                note(hint)
             raise typer.Exit(1)
     with spinner("comparing"):
         found = deviation(cloud, surface, transformation=pose, tolerance=tolerance, threads=threads)

@@ -63,6 +63,7 @@ def demo(
 
     import numpy as np
 
+    from graphreg.argument_checks import check_choice
     from graphreg.cli.outputs import check_folder, expect_suffix, write_picture
     from graphreg.cli.progress import spinner
     from graphreg.datasets import synthetic
@@ -75,6 +76,7 @@ def demo(
     from graphreg.registration import register
     from graphreg.reports.registration_page import report
 
+    body = check_choice("body", body, (*synthetic.bodies(), *synthetic.scenes()))
     check_folder(out)
     expect_suffix(animation, (".gif",), "animation")
     with spinner("simulating the scans"):

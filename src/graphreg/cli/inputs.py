@@ -109,7 +109,7 @@ def in_unit(scan: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     return replace(scan, points=scan.points * factor, header=header, mesh=mesh)
 
 
-def unit_hint(source: Floats, target: Floats) -> str | None:
+def unit_hint(source: Floats, target: Floats, names: tuple[str, str] = ("the source", "the target")) -> str | None:
     """A question where the sizes of two clouds differ as two units do, else None."""
     import math
 
@@ -119,7 +119,7 @@ def unit_hint(source: Floats, target: Floats) -> str | None:
         if ratio > 0 and abs(math.log(ratio / factor)) < math.log(UNIT_TOLERANCE):
             larger = f"{factor:.4g} times as large as" if factor > 1 else f"{1 / factor:.4g} times smaller than"
             return (
-                f"the source is about {larger} the target: other unit? To try: graphreg convert IN OUT --unit {units}"
+                f"{names[0]} is about {larger} {names[1]}: other unit? To try: graphreg convert IN OUT --unit {units}"
             )
     return None
 

@@ -119,6 +119,8 @@ def multiway(
     for path in scans:
         with byte_progress(f"reading {path.name}") as show:
             clouds.append(read_cloud(path, progress=show))
+    if len(clouds) < 2:
+        raise InputError("SCANS: expected at least two scans, or a folder of them, got one")
     check_voxel(voxel, dict(zip(names, clouds, strict=True)))
     with count_progress("registering pairs") as count:
         result = register_scans(

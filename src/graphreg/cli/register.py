@@ -239,18 +239,20 @@ def _print(result: Result) -> None:
         output(line)
 
 
-def _scale(text: str | None) -> bool | tuple[float, ...] | None:
+def _scale(text: str | None) -> bool | tuple[float, float] | None:
     """Parse --scale: True for any, else numbers."""
+    import math
+    from contextlib import suppress
+
     from graphreg.errors import InputError
 
     if text is None or text == "any":
         return None if text is None else True
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError as problem:
-        raise InputError(
-            f"--scale: expected any, or the smallest and the largest as LOW,HIGH, got {text!r}"
-        ) from problem
+    with suppress(ValueError):
+        low, high = map(float, text.split(","))
+        if 0 < low <= high < math.inf:
+            return low, high
+    raise InputError(f"--scale: expected any, or the smallest and the largest as LOW,HIGH, got {text!r}")
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -12,12 +12,21 @@ from typer.core import TyperCommand
 from graphreg.cli.console import plain
 from graphreg.errors import FileError, InputError
 
+# The exception of Typer for wrong usage, which it does not export.
+UsageError: Any = typer.BadParameter.__base__
 # The arguments that the message of an `InputError` begins with.
 ARGUMENTS = re.compile(r"(\w+(?:, \w+)*): ")
 
 
 class Command(TyperCommand):
     """A command whose errors name its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as problem:  # an option without its value does not say of which command
+            problem.ctx = problem.ctx or ctx
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -52,10 +61,18 @@ def in_terms_of_options(problem: InputError, parameters: list[Any], given: dict[
     if isinstance(problem, FileError) or found is None:
         return problem
     names = {parameter.name: parameter for parameter in parameters}
-    shown = [_shown(names.get(name), given.get(name), name) for name in found[1].split(", ")]
+    shown = [
+        f"--set {name}" if name in _chosen(given) else _shown(names.get(name), given.get(name), name)
+        for name in found[1].split(", ")
+    ]
     subject, rest = ", ".join(shown), str(problem)[found.end() :]
     # Some say the value as well: "folder: nowhere is no folder".
     return InputError(rest if rest.startswith(f"{subject} ") else f"{subject}: {rest}")
+
+
+def _chosen(given: dict[str, Any]) -> set[str]:
+    """The names of the settings of --set."""
+    return {text.partition("=")[0] for text in given.get("chosen") or ()}
 
 
 def _shown(parameter: Any, value: Any, name: str) -> str:

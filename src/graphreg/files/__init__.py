@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -89,6 +90,20 @@ _FORMATS: dict[str, tuple[Format, str, str]] = {
 _PART_OF_FILE = re.compile(
     r"(.*\.e57(?=#)|.*\.(?:xyz|txt|asc|csv|pts)(?=#[0-9]{1,5},[0-9]{1,5},[0-9]{1,5}$))#(.+)", re.IGNORECASE | re.DOTALL
 )
+# What files of a format begin with, to name the format of a file with the suffix of another one.
+_BEGINNINGS = {
+    b"ply": (".ply",),
+    b"solid": (".stl",),
+    b"# .PCD": (".pcd",),
+    b"LASF": (".las", ".laz"),
+    b"ASTM-E57": (".e57",),
+    b"\x93NUMPY": (".npy",),
+}
+# Formats of other programs that cannot be read -> what they can be exported as.
+_EXPORTS = {
+    **dict.fromkeys((".step", ".stp", ".iges", ".igs", ".3mf", ".dxf", ".glb", ".gltf", ".fbx"), "a mesh, as .stl"),
+    **dict.fromkeys((".rcp", ".rcs", ".fls", ".zfs", ".ptx", ".rdbx", ".zfprj"), "points, as .e57 or .laz"),
+}
 # extra -> the library that it installs, and the formats that it is for
 _LIBRARIES = {"las": ("laspy", "LAS and LAZ"), "e57": ("pye57", "E57")}
 
@@ -243,6 +258,8 @@ def read_scan(path: str | os.PathLike[str], *, progress: bool | Progress | None 
     if path.is_dir():
         with progress_bar(progress, f"reading {path.name}") as show:
             return cast(Cloud, _function("map_tiles.read_tiles")(path, show))
+    if not path.suffix and not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     require_file(path)  # a pipe has no size to check counts against
     _, reader, _ = _format(path)
     # Rows that are not finite are dropped and counted, so numpy need not warn of them.
@@ -255,7 +272,17 @@ def read_scan(path: str | os.PathLike[str], *, progress: bool | Progress | None 
             file.fail("is empty")
         chosen = () if scan is None else (scan,)
         _log.debug("reading %s, %d bytes", path, file.size)
-        return cast("Cloud | Mesh", _function(reader)(file, *chosen))
+        try:
+            return cast("Cloud | Mesh", _function(reader)(file, *chosen))
+        except FileError as problem:
+            beginning = file.read_at(0, min(8, file.size))
+            found = next((suffixes for start, suffixes in _BEGINNINGS.items() if beginning.startswith(start)), ())
+            if not found or path.suffix.lower() in found:
+                raise
+            of = " or ".join(found)
+            raise FileError(
+                path, f"{problem.problem}; it begins like a {of} file: if it is one, rename it"
+            ) from problem
 
 
 # A path is accepted wherever a cloud or a mesh is.
@@ -401,7 +428,8 @@ def _format(path: Path) -> tuple[Format, str, str]:
     suffix = path.suffix.lower()
     if suffix not in _FORMATS:
         problem = f"its suffix {path.suffix!r} is not known" if suffix else "it has no suffix"
-        raise FileError(path, f"{problem}; point clouds are {' '.join(_FORMATS)}")
+        export = f"; export {_EXPORTS[suffix]}" if suffix in _EXPORTS else ""
+        raise FileError(path, f"{problem}{export}; point clouds are {' '.join(_FORMATS)}")
     return _FORMATS[suffix]
 
 

@@ -126,7 +126,10 @@ def read_tiles(folder: Path, progress: Progress | None = None) -> Cloud:
     """
     path = folder / INDEX
     if not path.is_file():
-        raise FileError(folder, f"is a folder without {INDEX}, so it holds no map of tiles")
+        raise FileError(
+            folder,
+            f"is a folder, and no map of tiles, which has {INDEX}; name a file in it, or use multiway or sequence",
+        )
     try:
         index: Any = json.loads(path.read_bytes())
     except ValueError as problem:

@@ -110,7 +110,8 @@ def read(file: InputFile, columns: str | None = None) -> Cloud:
     if not _has_axes(found):
         missing = next(axis for axis in "xyz" if axis not in [name.lower() for name in found])
         hint = "choose the coordinates by their numbers, as in --columns 1,2,3"
-        file.fail(f"has no {missing} coordinate, only {', '.join(found) or 'nothing'}; {understood}; {hint}")
+        others = f", only {', '.join(found)}" if found else ""
+        file.fail(f"has no {missing} coordinate{others}; {understood}; {hint}")
     return cloud_from_columns(file, _named_columns(table, found))
 
 
