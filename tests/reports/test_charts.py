@@ -87,6 +87,20 @@ def test_equal_axes_have_the_same_scale(track: list[tuple[float, float]]) -> Non
         assert 2 <= len(ticks) <= 12
 
 
+@given(st.lists(st.tuples(coordinates, coordinates), min_size=2, max_size=9), st.integers(-9, 0))
+def test_numbers_at_the_axes_are_inside_the_picture(track: list[tuple[float, float]], power: int) -> None:
+    x, y = np.transpose(track) * 10.0**power
+    root = chart(y, x)
+    width, size = float(root.get("width", "nan")), float(root.get("font-size", "nan"))
+    for text in root.iter(f"{SVG}text"):
+        if is_number(text.text):
+            share = {"middle": 0.5, "end": 1.0}[text.get("text-anchor", "")]
+            length = 0.6 * size * len(text.text or "")
+            left = float(text.get("x", "nan")) - share * length
+            assert -0.2 * length <= left
+            assert left + length <= width + 0.2 * length
+
+
 def is_number(text: str | None) -> bool:
     return re.fullmatch(r"-?[0-9.]+(e[-+][0-9]+)?", text or "") is not None
 
@@ -104,6 +118,8 @@ def test_equal_ratios_are_equal_steps_on_a_log_axis() -> None:
         ([0.5, 0.98], False, ["0.5", "0.6", "0.7", "0.8", "0.9", "1"]),
         ([-0.3, 0.1], False, ["-0.3", "-0.2", "-0.1", "0", "0.1"]),
         ([0, 0], False, ["0", "0.2"]),
+        ([0, 0.00024], False, ["0", "0.5e-4", "1e-4", "1.5e-4", "2e-4", "2.5e-4"]),
+        ([-0.000375, -0.00036], False, ["-3.75e-4", "-3.7e-4", "-3.65e-4", "-3.6e-4"]),
         ([0.3, 4], True, ["0.2", "0.5", "1", "2", "5"]),
         ([1, 1], True, ["1", "2"]),
         ([0.002, 300], True, ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.browser import Browser
 from tests.support.meshes import box
 
 from graphreg import deviation
@@ -59,3 +60,13 @@ def test_the_page_stands_alone_and_has_the_figures(tmp_path: Path, mesh: bool) -
     assert f"{found.rms:.4g}" in text
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert ("level of detection" in text) == (not mesh)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_pictures")
+def test_the_page_fits_a_phone(tmp_path: Path, browser: Browser) -> None:
+    points = box().sample(500)[0]
+    comparison_report(deviation(points, box()), points, tmp_path / "page.html", ("a", "b"))
+    browser.resize(380, 700, touch=True)
+    browser.open(tmp_path / "page.html")
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth && innerWidth <= 380")

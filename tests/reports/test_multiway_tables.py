@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from tests.support.strategies import random_transform, small_scan
 
 import graphreg
 from graphreg.multiscan.multiway_result import ControlResidual
 from graphreg.poses import transform
-from graphreg.reports.multiway_tables import control_rows, pair_rows, pose_rows
+from graphreg.reports.multiway_tables import control_rows, pair_rows, pose_rows, two_digits
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0001234, "0.00012"), (0.5, "0.5"), (7.0, "7"), (99.4, "99"), (134.0, "134"), (2345.6, "2346")],
+)
+def test_two_digits_have_no_exponent_from_a_hundred_on(value: float, shown: str) -> None:
+    assert two_digits(value) == shown
 
 
 def test_rows_show_poses_pairs_and_control_points_with_the_digits_of_their_deviations() -> None:

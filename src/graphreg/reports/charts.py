@@ -25,7 +25,7 @@ from graphreg.reports.pictures import BLUE, GREY, INK, ORANGE, PAPER, RED
 
 # Size of a chart and its margins, in pixels; the top margin depends on the legend.
 WIDTH, HEIGHT = 560, 400
-LEFT, RIGHT, BELOW = 76, 24, 58
+LEFT, RIGHT, BELOW = 84, 30, 58
 TOP = 44
 FONT_SIZE = 13
 LEGEND_LINE = 20
@@ -44,6 +44,8 @@ STYLES = (
 MAX_MARKERS = 60
 # Bound on absolute values: between it and its inverse, steps between ticks neither overflow nor vanish.
 LARGEST_VALUE = 1e100
+# Axes up to this number have a power of ten, unless their numbers differ by more than this factor.
+SMALL, MAX_RATIO = 1e-3, 1000
 
 Lines = dict[str, tuple[Floats, Floats]]
 
@@ -99,7 +101,7 @@ def line_chart(
         f'<rect class="frame" x="{LEFT}" y="{plot.top}" width="{plot.right - LEFT}" '
         f'height="{plot.bottom - plot.top}" fill="none" stroke="{hex_colour(INK)}"/>',
         _text((LEFT + plot.right) / 2, HEIGHT - 16, x_label, 'text-anchor="middle"'),
-        _text(20, middle, y_label, f'text-anchor="middle" transform="rotate(-90 20 {middle:g})"'),
+        _text(16, middle, y_label, f'text-anchor="middle" transform="rotate(-90 16 {middle:g})"'),
     ]
     for k, (name, (x, y)) in enumerate(lines.items()):
         points = list(zip(plot.column(x), plot.row(y), strict=True))
@@ -180,12 +182,12 @@ class _Plot:
 
 def _ticks(plot: _Plot) -> Iterator[str]:
     """Grid lines and their numbers."""
-    for tick, at in zip(plot.x_ticks, plot.column(plot.x_ticks), strict=True):
+    for number, at in zip(_numbers(plot.x_ticks), plot.column(plot.x_ticks), strict=True):
         yield _rule(at, plot.bottom, at, plot.top)
-        yield _text(at, plot.bottom + 18, _number(tick), 'text-anchor="middle"')
-    for tick, at in zip(plot.y_ticks, plot.row(plot.y_ticks), strict=True):
+        yield _text(at, plot.bottom + 18, number, 'text-anchor="middle"')
+    for number, at in zip(_numbers(plot.y_ticks), plot.row(plot.y_ticks), strict=True):
         yield _rule(LEFT, at, plot.right, at)
-        yield _text(LEFT - 8, at + 4.5, _number(tick), 'text-anchor="end"')
+        yield _text(LEFT - 8, at + 4.5, number, 'text-anchor="end"')
 
 
 def _line(
@@ -278,8 +280,13 @@ def _share(values: ArrayLike, ends: Floats) -> Floats:
     return np.asarray(np.clip((np.asarray(values) - ends[0]) / (ends[1] - ends[0]), 0, 1), np.float64)
 
 
-def _number(value: float) -> str:
-    return f"{value:.9g}"
+def _numbers(ticks: Floats) -> list[str]:
+    """The numbers of an axis; small ones with one power of ten for all, so that they are short and easy to compare."""
+    largest = float(np.abs(ticks).max())
+    if largest >= SMALL or np.abs(ticks[ticks != 0]).min() * MAX_RATIO < largest:
+        return [f"{tick:.9g}" for tick in ticks]
+    power = math.floor(math.log10(largest) + 1e-9)
+    return [f"{tick / 10.0**power:.6g}e{power}" if tick else "0" for tick in ticks]
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float) -> str:

@@ -156,7 +156,8 @@ def _colour_scale(limit: float, signed: bool) -> str:
         for x, anchor, text in zip((10, 250, 490), ("start", "middle", "end"), ends, strict=True)
     )
     return (
-        f'<svg viewBox="0 0 500 44" width="500" role="img" aria-label="Colour scale from {ends[0]} to {ends[2]}">'
+        f'<svg viewBox="0 0 500 44" width="500" style="max-width: 100%" role="img" '
+        f'aria-label="Colour scale from {ends[0]} to {ends[2]}">'
         f'<defs><linearGradient id="scale">{stops}</linearGradient></defs>'
         f'<rect x="10" y="4" width="480" height="18" fill="url(#scale)" stroke="{hex_colour(PAPER)}"/>{texts}</svg>'
     )

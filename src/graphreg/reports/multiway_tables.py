@@ -33,7 +33,7 @@ def pose_rows(result: Multiway) -> Rows:
             T = result.poses[scan]
             degrees, distance = result.deviations(scan)
             angle = float(np.degrees(Rotation.from_matrix(T[:3, :3]).magnitude()))
-            sigma = (f"{distance:.2g}", f"{degrees:.2g}\u00b0")
+            sigma = (two_digits(distance), f"{two_digits(degrees)}\u00b0")
             if degrees == distance == 0:
                 # The others are relative to it.
                 sigma = ("fixed" if scan in result.fixed else "origin", "")
@@ -61,7 +61,7 @@ def pair_rows(result: Multiway, used: bool = False) -> Rows:
         if used and not edge.used:
             continue
         degrees, distance = result.pair_residual(edge)
-        residual = (MISSING, MISSING) if np.isnan(distance) else (f"{distance:.2g}", f"{degrees:.2g}\u00b0")
+        residual = (MISSING, MISSING) if np.isnan(distance) else (two_digits(distance), f"{two_digits(degrees)}\u00b0")
         name = f"{result.names[edge.source]} to {result.names[edge.target]}"
         rows.append((name, *residual, percent(edge.overlap), f"{edge.confidence:.2f}"))
     return rows
@@ -88,6 +88,11 @@ def control_rows(result: Multiway) -> Rows:
         kind = "control" if point.known else "target"
         rows.append((point.name, result.names[point.scan], kind, *residual, f"{point.sigma:g}", outcome))
     return rows
+
+
+def two_digits(value: float) -> str:
+    """A residual or a standard deviation; from 100 on as a whole number, as 130 and not 1.3e+02."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:.0f}"
 
 
 def _decimals(deviations: Floats) -> int:
