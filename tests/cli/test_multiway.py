@@ -119,7 +119,7 @@ def test_a_folder_with_control_points_and_poses_of_a_folder(folder: Path, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("scan0.ply",), "expected a list of at least two"),
+        (("scan0.ply",), "SCANS: expected at least two scans"),
         (("scan0.ply", "scan0.ply"), "scan0.ply is named twice"),
         (("scan0.ply", "missing.ply"), "missing.ply"),
         (("scan0.ply", "notes.ply"), "notes.ply"),

@@ -56,6 +56,15 @@ def test_outputs_are_checked_before_anything_is_read(run: CommandLine, option: s
         (("apply", "T.txt", "none.ply", "a.doc"), "a.doc: its suffix '.doc' is not known"),
         (("apply", "none.txt", "source.ply", "a.ply"), "none.txt: No such file or directory"),
         (("apply", "source.ply", "source.ply", "a.ply"), "source.ply: expected a first row of 4 numbers"),
+        (("register", "source.ply", "target.ply", "--save-aligned", "./source.ply"), "source.ply: is an input"),
+        (("register", "source.ply", "target.ply", "--save-aligned", "target.ply"), "target.ply: is an input"),
+        (("apply", "T.txt", "source.ply", "source.ply"), "source.ply: is an input, which would be lost"),
+        (("convert", "source.ply", "source.ply", "--unit", "mm,m"), "source.ply: is an input, which would be lost"),
+        (("compare", "source.ply", "target.ply", "--save", "source.ply"), "source.ply: is an input"),
+        (("locate", "source.ply", "target.ply", "--save-aligned", "target.ply"), "target.ply: is an input"),
+        (("deform", "source.ply", "target.ply", "-o", "target.ply"), "target.ply: is an input"),
+        (("multiway", "source.ply", "target.ply", "--merged", "target.ply"), "target.ply: is an input"),
+        (("batch", "T.csv", "--csv", "T.csv"), "T.csv: is an input"),
         (("demo", "--out", "T.txt"), "T.txt: is a file, expected a folder"),
         (("demo", "--out", "T.txt/below"), "T.txt/below: cannot be created, because "),
         (("bench", "x84", "--out", "T.txt"), "T.txt: is a file, expected a folder"),
@@ -65,6 +74,7 @@ def test_an_unusable_file_is_one_line(
     run: CommandLine, T_target_source: Floats, arguments: tuple[str, ...], message: str
 ) -> None:
     graphreg.write_poses("two.txt", [T_target_source, T_target_source])
+    Path("T.csv").touch()
     before = files()
     done = run(*arguments)
     assert done.status == 2

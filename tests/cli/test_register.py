@@ -204,7 +204,7 @@ def test_a_similarity_is_estimated_written_and_applied(folder: Path) -> None:
     ("arguments", "message"),
     [
         (("--scale", "some"), "--scale: expected any"),
-        (("--scale", "2,1"), "scale: expected True, False, or the smallest"),
+        (("--scale", "2,1"), "scale: expected any, or the smallest"),
         (("--scale", "any", "--method", "fgr"), "scale: no setting of fgr"),
         (("--scale", "any", "-o", "T.tum"), "tum files have no scale"),
     ],

@@ -84,7 +84,7 @@ def batch(
 
     require_file(jobs)
     results = jobs.with_suffix(".results.jsonl") if out is None else out
-    check_outputs(page=report, table=csv)
+    check_outputs(page=report, table=csv, inputs=[jobs])
     # Its warnings on missing workers.
     logging.getLogger("graphreg").setLevel(logging.CRITICAL if is_quiet() else logging.WARNING)
     try:

@@ -81,7 +81,7 @@ def compare(
     from graphreg.registration import register
     from graphreg.reports.comparison_page import coloured_cloud, comparison_report
 
-    check_outputs(cloud=save, page=report)
+    check_outputs(cloud=save, page=report, inputs=[scan, reference])
     if tolerance is not None:
         check_positive("tolerance", tolerance)
     if aligned and transform is not None:

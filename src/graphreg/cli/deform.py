@@ -62,7 +62,7 @@ def deform(
     from graphreg.nonrigid.deforming import deform_sequence, deform_with_evidence
     from graphreg.reports.registration_page import report as write_report
 
-    check_outputs(cloud=out, page=report, source=source)
+    check_outputs(cloud=out, page=report, source=source, inputs=targets)
     if len(targets) > 1 and method != "elastic":
         raise InputError(f"method: several TARGETs need elastic, got {method}")
     with byte_progress(f"reading {source.name}") as show:

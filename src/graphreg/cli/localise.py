@@ -86,7 +86,7 @@ def localise(
     from graphreg.multiscan.localisation import localise as estimate
     from graphreg.reports.trajectory_page import trajectory_report
 
-    check_outputs(pose=out, page=report)
+    check_outputs(pose=out, page=report, inputs=[prior_map])
     frames, count = input_frames(folder, topic, every, limit)
     ground_truth = None if truth is None else _truth(truth, count)
     with byte_progress(f"reading {prior_map.name}") as show:

@@ -57,7 +57,7 @@ def locate(
     from graphreg.locating import locate as find
     from graphreg.reports.registration_page import report as write_report
 
-    check_outputs(pose=out, cloud=save_aligned, page=report, source=part)
+    check_outputs(pose=out, cloud=save_aligned, page=report, source=part, inputs=[scene])
     with byte_progress(f"reading {part.name}") as show:
         scan = read_scan(part, progress=show)
     small = as_cloud(scan, str(part))

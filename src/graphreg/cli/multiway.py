@@ -112,6 +112,7 @@ def multiway(
         _optimise(scans[0], out, graph, as_json)
         return
     scans = [each for path in scans for each in _scans_of(path)]
+    check_outputs(pose=None if into_folder else out, cloud=merged, inputs=scans)
     names = _names(scans)
     points = None if control is None else read_control_points(control)
     poses = None if init is None else _initial_poses(init, names, scans)

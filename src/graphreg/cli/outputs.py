@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,15 @@ def check_outputs(
     picture: Path | None = None,
     table: Path | None = None,
     source: Path | None = None,
+    inputs: Iterable[Path] = (),
 ) -> None:
-    """Refuse outputs that cannot be written: an unknown suffix, a missing folder, one file for two outputs.
+    """Refuse outputs that cannot be written: an unknown suffix, a missing folder, one file for two outputs, an input.
 
-    `source` is the file that the cloud comes from; it may have faces, which some formats need.
+    `source` is the file that the cloud comes from; it may have faces, which some formats need. `inputs` are others that
+    must not be lost.
     """
     from graphreg.errors import FileError
-    from graphreg.files import check_writable, formats
+    from graphreg.files import check_writable, formats, split_scan
     from graphreg.files.output_file import check_output_path
     from graphreg.files.pose_files import pose_format
 
@@ -44,10 +46,13 @@ def check_outputs(
     expect_suffix(page, (".html", ".htm"), "report")
     expect_suffix(picture, (".png",), "picture")
     expect_suffix(table, (".csv",), "table")
+    kept = {split_scan(path)[0].resolve() for path in (*inputs, *([] if source is None else [source]))}
     taken = set()
     for path in (pose, cloud, page, picture, table):
         if path is not None:
             resolved = check_output_path(path)
+            if resolved in kept:
+                raise FileError(path, "is an input, which would be lost; choose another file")
             if resolved in taken:
                 raise FileError(path, "is the path of two outputs")
             taken.add(resolved)

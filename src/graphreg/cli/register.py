@@ -141,7 +141,7 @@ def register(
     from graphreg.reports.previews import before_and_after
     from graphreg.reports.registration_page import report as write_report
 
-    check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source)
+    check_outputs(pose=out, cloud=save_aligned, page=report, picture=png, source=source, inputs=[target])
     source, target = with_columns(columns, source, target)
     settings = dict(map(_setting, chosen or []))
     options = {
