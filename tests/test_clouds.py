@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 import graphreg
 from graphreg.clouds import BLOCK_ROWS, Floats, as_cloud, as_rows, extent, finite_points, sample_rows, with_unit_scale
 from graphreg.registration import prepare_sample
-from tests.support.strategies import clouds, seeds
+from tests.support.strategies import clouds, seeds, small_scan
 
 POINTS = np.arange(36.0).reshape(12, 3) % 7
 
@@ -130,6 +132,16 @@ def test_the_name_of_a_file_is_its_cloud(tmp_path: Path) -> None:
         as_cloud(tmp_path / "missing.ply")
     with pytest.raises(graphreg.FileError, match=r"^scan\.unknown: its suffix '\.unknown' is not known"):
         as_cloud("scan.unknown")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "call", ["normals('a.ply', k=3)", "register('a.ply', 'a.ply')", "multiway(['a.ply', 'a.ply'])"]
+)
+def test_the_first_call_of_a_program_may_name_files(tmp_path: Path, call: str) -> None:
+    """In a process of its own, which has not imported what reads files."""
+    graphreg.write(tmp_path / "a.ply", small_scan("hare"))
+    subprocess.run([sys.executable, "-c", f"import graphreg; graphreg.{call}"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("value", [10**400, "x", object(), [[1], [1, 2]], len, {}, 1j])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -185,7 +187,7 @@ def common_extent(source: Floats, target: Floats) -> float:
 def loaded(value: Any) -> Any:
     """Return what a value stands for: the scan in the file that a path names; any other value as it is.
 
-    `graphreg.files` is above this layer, and registers the function that reads paths.
+    `graphreg.files` is above this layer, and registers the function that reads paths when it is first needed.
 
     Parameters
     ----------
@@ -195,6 +197,9 @@ def loaded(value: Any) -> Any:
     -------
     object
     """
+    if isinstance(value, (str, os.PathLike)):
+        import_module("graphreg.files")
+        return loaded.dispatch(type(value))(value)
     return value
 
 
