@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from docs.hooks.generated import commands, every_command, examples_of, settings_of_every_method, undocumented
+from tests.support.browser import Browser, installed
 from tests.support.commands import invoke
 
 import graphreg
@@ -45,6 +46,26 @@ def test_every_page_is_reached_from_every_other(site: Path) -> None:
     start = text_of(site, ".")
     for page in made - {"."}:
         assert f'href="{page}/"' in start, page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(installed() is None, reason="needs Chromium")
+def test_tables_of_words_fit_a_phone_and_the_scheme_follows_the_system(site: Path) -> None:
+    browser = Browser()
+    try:
+        browser.resize(390, 844, touch=True)
+        for page in ("index.html", "performance/index.html", "moving/index.html", "glossary/index.html"):
+            browser.open(site / page)
+            widest = (
+                "Math.max(...[...document.querySelectorAll('article a')].map((a) => a.getBoundingClientRect().right))"
+            )
+            assert browser.evaluate(widest) <= 390, page
+        for scheme, name in (("light", "default"), ("dark", "slate"), ("light", "default")):
+            browser.prefer(scheme)
+            browser.open(site / "index.html")
+            assert browser.evaluate("document.body.dataset.mdColorScheme") == name
+    finally:
+        browser.close()
 
 
 @pytest.mark.slow
