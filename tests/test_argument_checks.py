@@ -58,6 +58,8 @@ def test_flags_choices_and_functions() -> None:
 def test_choices_have_any_case_and_the_closest_one_is_suggested() -> None:
     assert check_choice("method", "ICP", ("icp", "icp-kp")) == "icp"
     assert check_choice("name", "A", ("a", "A")) == "A"
+    with pytest.raises(InputError, match=r"got 'cdp'; did you mean 'cpd'\?$"):
+        check_choice("method", "cdp", ["icp", "cpd"])
     with pytest.raises(InputError, match=r"got 'icpkp'; did you mean 'icp-kp'\?$"):
         check_choice("method", "icpkp", ("icp-kp", "gmm"))
     with pytest.raises(InputError, match=r"got 'x'$"):

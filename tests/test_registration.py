@@ -190,6 +190,7 @@ def test_different_objects_are_not_registered(body: np.ndarray) -> None:
         ({"init": np.eye(3)}, "init: expected a 4x4"),
         ({"speed": 11}, "speed: no setting of graphreg, which has alpha, dof,"),
         ({"speed": 11, "method": "graphreg-paper"}, "speed: no setting of graphreg-paper"),
+        ({"metod": "cpd"}, "metod: no setting of graphreg, .*did you mean 'method'"),
         ({"max_iterations": 50}, "max_iterations: no setting of graphreg,"),
         ({"beta": 1.5, "method": "graphreg-paper"}, "beta: expected"),
         ({"max_iterations": 0, "method": "graphreg-paper"}, "max_iterations: expected"),

@@ -72,7 +72,9 @@ def closest(value: Any, choices: Collection[str]) -> str:
 
     if not isinstance(value, str):
         return ""
-    found = get_close_matches(value.lower()[:60], choices, n=1)
+    word = value.lower()[:60]
+    # Of several, the one with the same letters: two were swapped.
+    found = sorted(get_close_matches(word, choices), key=lambda choice: sorted(choice) != sorted(word))
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

@@ -43,6 +43,8 @@ from graphreg.robust.influence_functions import LossName
 from graphreg.robust.losses import Loss
 from graphreg.threads import thread_count
 
+# Arguments of `register` that are no settings of a method.
+ARGUMENTS = {"method", "init", "seed", "threads", "callback"}
 METHODS: dict[str, Method[MethodSettings]] = {
     "graphreg": Method[EngineSettings](
         EngineSettings(),
@@ -429,7 +431,7 @@ def _settings(
     if unknown := options.keys() - known:
         wrong = min(unknown)
         raise InputError(
-            f"{wrong}: no setting of {method}, which has {', '.join(sorted(known))}{closest(wrong, known)}"
+            f"{wrong}: no setting of {method}, which has {', '.join(sorted(known))}{closest(wrong, known | ARGUMENTS)}"
         )
     if options.get("weights") is not None:
         options = {**options, "weights": _weights(options["weights"], clouds)}

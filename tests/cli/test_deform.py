@@ -45,6 +45,14 @@ def test_several_targets_are_followed_in_time(scans: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.slow
+def test_another_unit_is_pointed_out(scans: tuple[Path, Path]) -> None:
+    graphreg.write(scans[1], graphreg.read(scans[1]) * 1000)
+    done = CliRunner().invoke(app, ["deform", *map(str, scans), "--threads", "1"])
+    assert done.exit_code == 1
+    assert "the source is about 1000 times smaller than the target: other unit?" in done.stderr
+
+
+@pytest.mark.slow
 def test_bad_arguments(scans: tuple[Path, Path]) -> None:
     for words in (
         ["--method", "magic"],

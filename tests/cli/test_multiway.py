@@ -55,6 +55,14 @@ def test_poses_graph_page_and_merged_scan_are_written(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_scan_in_another_unit_is_pointed_out(folder: Path) -> None:
+    graphreg.write(folder / "metres.ply", graphreg.read(folder / "scan2.ply") / 1000)
+    done = multiway_command(*SCANS[:2], "metres.ply", cwd=folder)
+    assert done.returncode == 1
+    assert "metres.ply is about 1000 times smaller than scan0.ply: other unit?" in done.stderr
+
+
+@pytest.mark.slow
 def test_a_graph_can_be_optimised_without_scans(folder: Path) -> None:
     multiway_command(*SCANS, "--graph", "again.g2o", "--quiet", cwd=folder)
     done = multiway_command("again.g2o", "-o", "finer.g2o", cwd=folder)

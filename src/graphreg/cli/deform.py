@@ -53,7 +53,8 @@ def deform(
       graphreg deform source.ply target.ply -o deformed.ply --report page.html
       graphreg deform a.ply b.ply --stiffness 3 --json
     """
-    from graphreg.cli.console import detail
+    from graphreg.cli.console import detail, note
+    from graphreg.cli.inputs import unit_hint
     from graphreg.cli.outputs import check_outputs
     from graphreg.cli.progress import byte_progress, item_progress, spinner
     from graphreg.clouds import as_cloud
@@ -90,6 +91,8 @@ def deform(
             write_report(found, moving.points, [cloud.points for cloud in fixed], report, names=names, threads=threads)
     for path, each_found in zip(targets, found, strict=True):
         _print(each_found, as_json, path.name if len(found) > 1 else "")
+    if not found[0].success and (hint := unit_hint(moving.points, fixed[0].points)) is not None:
+        note(hint)
     raise typer.Exit(0 if all(each.success for each in found) else 1)
 
 

@@ -86,8 +86,8 @@ def multiway(
       graphreg multiway site.e57 --init viewpoint
       graphreg multiway graph.g2o -o poses.g2o
     """
-    from graphreg.cli.console import detail, output
-    from graphreg.cli.inputs import check_voxel
+    from graphreg.cli.console import detail, note, output
+    from graphreg.cli.inputs import check_voxel, unit_hint
     from graphreg.cli.outputs import check_folder, check_outputs, expect_suffix
     from graphreg.cli.progress import byte_progress, count_progress, spinner
     from graphreg.errors import InputError
@@ -145,6 +145,12 @@ def multiway(
     if report is not None:
         with spinner(f"writing {report.name}"):
             multiway_report(result, report, threads=threads)
+    for scan, name in enumerate(names):
+        first = registered[0] if registered else 0
+        if name in result.left_out and (
+            hint := unit_hint(clouds[scan].points, clouds[first].points, (name, names[first]))
+        ):
+            note(hint)
     for edge in result.edges:
         detail(f"{names[edge.source]} to {names[edge.target]}: {edge.reason} (confidence {edge.confidence:.2f})")
     if as_json:
