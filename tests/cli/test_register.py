@@ -84,8 +84,9 @@ def test_report_and_picture_are_written(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_pictures")
 def test_a_failed_registration_is_exit_status_1_and_has_a_report(folder: Path) -> None:
-    done = register_command("other.ply", "target.ply", "--report", "failed.html", cwd=folder)
+    done = register_command("other.ply", "target.ply", "--report", "failed.html", "-o", "failed.txt", cwd=folder)
     assert done.returncode == 1
+    assert "failed.txt: the best pose that was found, which is not to be relied on" in done.stderr
     assert done.stdout.startswith("not registered: ")
     assert "Not registered" in (folder / "failed.html").read_text(encoding="utf-8")
 

@@ -197,6 +197,8 @@ def register(
         typer.echo(result.to_json())
     else:
         _print(result)
+    if not result.success and (written := [str(path) for path in (out, save_aligned) if path is not None]):
+        note(f"{', '.join(written)}: the best pose that was found, which is not to be relied on")
     if not result.success and not similar and (hint := unit_hint(moving.points, fixed.points)) is not None:
         note(hint)
     raise typer.Exit(0 if result.success else 1)

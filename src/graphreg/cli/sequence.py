@@ -149,7 +149,7 @@ def sequence(
         found = Trajectory(tuple(done))
         if out is not None and done:
             _write_poses(out, found, stamps)
-            note(f"{out}: the {len(done)} poses estimated so far")
+            note(f"{out}: poses estimated so far: {len(done)}")
         raise
     truth_of_steps = None if ground_truth is None else ground_truth[[step.number for step in found.steps]]
     if out is not None:
