@@ -184,3 +184,10 @@ def test_the_seed_depends_on_the_inputs_of_the_result_and_not_on_the_id() -> Non
     assert seed(OTHERS["seed"]) == 0
     different = {seed(OTHERS[name]) for name in ("method", "init", "no init", "settings")}
     assert len({seed(JOB), seed(JOB, "hash c"), *different}) == 6
+
+
+def test_a_table_in_utf_16_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("source,target\na,b\n", encoding="utf-16")
+    with pytest.raises(InputError, match="save it as UTF-8"):
+        read_jobs(path)

@@ -62,3 +62,10 @@ def test_scan_world_and_sigma_may_be_missing(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(FileError, match=message):
         read(tmp_path, text)
+
+
+def test_text_in_utf_16_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "control.csv"
+    path.write_text("P1,hall,1,2,3,4,5,6,0.01\n", encoding="utf-16")
+    with pytest.raises(FileError, match="is text in UTF-16; save it as UTF-8"):
+        read_control_points(path)

@@ -172,10 +172,12 @@ def test_a_last_line_in_a_separate_chunk_is_compared_with_those_before(tmp_path:
         read_cloud(path)
 
 
-def test_utf_16_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf_16_is_refused(tmp_path: Path, mark: bytes) -> None:
     path = tmp_path / "a.xyz"
-    path.write_bytes("1 2 3\n4 5 6\n".encode("utf-16"))
-    with pytest.raises(FileError):
+    encoding = "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"
+    path.write_bytes(mark + "1 2 3\n4 5 6\n".encode(encoding))
+    with pytest.raises(FileError, match="is text in UTF-16; save it as UTF-8"):
         read_cloud(path)
 
 

@@ -160,7 +160,9 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
                     jobs.append(as_job(_with_absolute_files(path.parent, row)))
                 except (InputError, OSError) as problem:
                     raise FileError(path, f"line {number}: {problem}") from problem
-        except (UnicodeDecodeError, csv.Error) as problem:
+        except UnicodeDecodeError as problem:
+            raise FileError(path, f"is no table of jobs in UTF-8: {problem.reason}; save it as UTF-8") from problem
+        except csv.Error as problem:
             raise FileError(path, f"is no table of jobs: {problem}") from problem
     if not jobs:
         raise FileError(path, "has no jobs")

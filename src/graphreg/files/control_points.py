@@ -103,8 +103,9 @@ def _read(file: InputFile) -> list[ControlPoint]:
     columns: Sequence[str] = ()
     delimiter = ""
     points: list[ControlPoint] = []
+    file.skip_byte_order_mark()
     while (line := file.peek_line()) is not None:
-        text = line.strip().removeprefix("\ufeff")
+        text = line.strip()
         if text and not text.startswith(("#", "//")):
             first = not columns
             delimiter = _delimiter(text) if first else delimiter

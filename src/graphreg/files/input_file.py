@@ -195,6 +195,13 @@ class InputFile:
             self._unterminated = True
         return bool(rest)
 
+    def skip_byte_order_mark(self) -> None:
+        """Skip the mark at the beginning of text in UTF-8; refuse text in UTF-16, as spreadsheets export it."""
+        if self.peek(3) == b"\xef\xbb\xbf":
+            self.read_bytes(3, "bytes")
+        elif self.peek(2) in (b"\xff\xfe", b"\xfe\xff"):
+            self.fail("is text in UTF-16; save it as UTF-8")
+
     def peek_line(self) -> str | None:
         """The next line without its line break, without consuming it; None at the end of the file."""
         while (end := self._buffer.find(b"\n", self._position)) < 0:

@@ -66,8 +66,7 @@ def read(file: InputFile, columns: str | None = None) -> Cloud:
     -------
     Cloud
     """
-    if file.peek(3) == b"\xef\xbb\xbf":  # the byte order mark
-        file.read_bytes(3, "bytes")
+    file.skip_byte_order_mark()
     comment, row = _next_row(file)
     count = parse_integer(row)
     if count is not None:
