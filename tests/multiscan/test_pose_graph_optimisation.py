@@ -89,6 +89,22 @@ def test_certain_edges_are_never_rejected() -> None:
     np.testing.assert_allclose(result.poses, poses, atol=1e-9)
 
 
+def test_of_edges_that_contradict_each_other_the_trusted_ones_are_kept() -> None:
+    """Two parts, joined by one edge, and by two others that agree on another pose: trust decides, not their number."""
+    poses = np.array([pose(np.eye(3), [k, 0.0, 0.0]) for k in range(6)])
+    pairs = np.array([(1, 0), (2, 0), (2, 1), (4, 3), (5, 3), (5, 4), (3, 2), (3, 1), (4, 2)])
+    wrong = np.arange(len(pairs)) >= 7
+    transforms = np.array([inverse(poses[t]) @ poses[s] for s, t in pairs])
+    transforms[wrong] = transforms[wrong] @ pose(np.eye(3), [5.0, 0.0, 0.0])
+    graph = PoseGraph(poses, pairs, transforms, np.tile(100 * np.eye(6), (len(pairs), 1, 1)))
+    for most_trusted in (wrong, ~wrong):
+        trust = np.where(most_trusted, 3.0, 1.0)
+        initial = spanning_tree_poses(graph, trust)
+        result = optimise(replace(graph, poses=initial), trust=trust)
+        assert result.used[-3:].tolist() == most_trusted[-3:].tolist()
+        assert result.used[:-3].all()
+
+
 def test_without_outliers_it_is_least_squares() -> None:
     graph, _ = ring(8, 1, noise=0.5)
     result = optimise(graph)

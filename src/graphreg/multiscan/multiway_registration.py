@@ -4,8 +4,9 @@ describe  preprocess each scan once; similarity of each two scans (VLAD retrieva
 register  the most similar pairs, each with its verdict; where they leave scans unconnected, the next most similar ones
 optimise  the pose graph of the successful pairs, robustly: edges that contradict the others are rejected
 close     loop closure: register pairs that overlap in these poses and have no edge yet; then optimise again
-verify    edges that no short loop confirms are rejected where scans around them overlap and do not register; if there
-          are any, groups that are not connected any more try their next most similar pairs, and all is optimised again
+verify    where one scan alone connects two parts, its edges to one of them are rejected if scans around it overlap and
+          do not register; then groups that are not connected any more try their next most similar pairs, and all is
+          optimised again
 refine    multiview refinement of all poses together on the surfaces of all scans
 adjust    control points and targets join groups, and count in one least squares with the pairs; standard deviations
 """
@@ -29,7 +30,7 @@ from graphreg.engine.settings import EngineSettings
 from graphreg.errors import InputError
 from graphreg.feedback.progress_bars import Progress, check_progress
 from graphreg.files.control_points import ControlPoint
-from graphreg.multiscan.edge_verification import is_refuted, unconfirmed_pairs, witnesses_of
+from graphreg.multiscan.edge_verification import VERIFICATION, log_odds, weakest_connections, witnesses_of
 from graphreg.multiscan.multiview_refinement import refine_multiview
 from graphreg.multiscan.multiway_result import ControlResidual, Edge, Multiway
 from graphreg.multiscan.network_adjustment import Sightings, adjust_network, place_groups
@@ -40,7 +41,6 @@ from graphreg.multiscan.pose_graph import (
     alternative_support,
     anchors,
     connected_groups,
-    loop_support,
     residuals,
     spanning_tree_poses,
 )
@@ -77,8 +77,10 @@ class MultiwayParameters:
     # themselves, so that right edges between fragments of rooms are up to ten standard deviations off, while wrong
     # edges contradict by hundreds.
     outlier_threshold: float = 100.0
-    # Loops beyond this number do not raise the trust in an edge of the spanning tree.
-    max_loops: int = 2
+    # Rejecting an edge costs as much as the log-odds of its confidence say: of these confidences at least and at most,
+    # as the verdict knows one pair only, and in units of those of this confidence.
+    confidences: tuple[float, float] = (0.6, 0.999)
+    usual_confidence: float = 0.95
 
 
 MULTIWAY = MultiwayParameters()
@@ -260,20 +262,23 @@ def _register_between_groups(
 
 
 def _reject_refuted(registration: PairwiseRegistration, solution: Solution, placed: PlacedSurfels) -> bool:
-    """Reject used edges that the scans around them refute; return whether there are any."""
-    used, refuted = solution.used_pairs, dict[Pair, str]()
-    outcomes: dict[Pair, bool] = {}
-    for pair in unconfirmed_pairs(used):
-        witnesses = witnesses_of(pair, used, placed.overlap, RETRIEVAL.min_overlap)
-        untried = [each for each in witnesses if each not in outcomes]
-        for each, edge in zip(untried, registration.attempt(untried, solution.poses), strict=True):
-            outcomes[each] = edge.success
-        registers = [outcomes[each] for each in witnesses]
-        if is_refuted(solution.edges[pair].confidence, registers):
-            refuted[pair] = f"rejected: {registers.count(False)} pairs of scans around it overlap and do not register"
-    for pair, why in refuted.items():
-        registration.edges[pair] = replace(registration.edges[pair], success=False, used=False, reason=why)
-    return bool(refuted)
+    """Reject used edges of single scans that the scans around these refute; return whether there are any."""
+    confidences = {pair: solution.edges[pair].confidence for pair in solution.used_pairs}
+    refuted, outcomes = False, dict[Pair, bool]()
+    for connection in weakest_connections(confidences):
+        witnesses = witnesses_of(connection, placed.overlap, RETRIEVAL.min_overlap)
+        untried = [pair for pair in witnesses if pair not in outcomes]
+        outcomes |= {
+            pair: edge.success
+            for pair, edge in zip(untried, registration.attempt(untried, solution.poses), strict=True)
+        }
+        registers = [outcomes[pair] for pair in witnesses]
+        if VERIFICATION.log_odds([confidences[pair] for pair in connection.edges], registers) < 0:
+            refuted = True
+            why = f"rejected: {registers.count(False)} pairs of scans around it overlap but do not register"
+            for pair in connection.edges:
+                registration.edges[pair] = replace(registration.edges[pair], success=False, used=False, reason=why)
+    return refuted
 
 
 def _optimised(
@@ -290,11 +295,10 @@ def _optimised(
     poses[survey.fixed] = pose(np.eye(3), -origin) @ survey.start[survey.fixed] @ from_centroids[survey.fixed]
     graph = centred_graph(list(successful.values()), from_centroids, poses)
     confidence = np.array([edge.confidence for edge in successful.values()])
-    # Edges that loops confirm come first, then the more confident ones.
     robust = replace(POSE_GRAPH, outlier_threshold=parameters.outlier_threshold)
-    trust = np.minimum(loop_support(graph, robust), parameters.max_loops) + confidence
-    initial = spanning_tree_poses(graph, trust, survey.fixed)
-    result = optimise(replace(graph, poses=initial), robust, fixed=survey.fixed, dof=survey.free)
+    initial = spanning_tree_poses(graph, confidence, survey.fixed)
+    trust = log_odds(np.clip(confidence, *parameters.confidences)) / log_odds(parameters.usual_confidence)
+    result = optimise(replace(graph, poses=initial), robust, fixed=survey.fixed, dof=survey.free, trust=trust)
     optimised = replace(graph, poses=result.poses)
     judged = dict(edges)
     for (pair, edge), used, error in zip(successful.items(), result.used, residuals(optimised), strict=True):

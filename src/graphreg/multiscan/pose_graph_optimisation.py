@@ -68,6 +68,7 @@ def optimise(
     fixed: Mask | None = None,
     dof: Sequence[bool] = ALL_DOF,
     certain: Mask | None = None,
+    trust: Floats | None = None,
 ) -> OptimisedGraph:
     """Optimise a pose graph robustly.
 
@@ -84,6 +85,8 @@ def optimise(
         Rotations about and translations along the axes of its own frame by which a pose may change.
     certain : (E,) ndarray of bool, optional
         Edges that are right, within their covariance, and are never rejected. By default none.
+    trust : (E,) ndarray, optional
+        What it costs to reject each edge, as a multiple of the threshold of an outlier; by default 1.
 
     Returns
     -------
@@ -118,18 +121,20 @@ def optimise(
     free = free_steps(anchors(groups, fixed), dof)
     if certain is None:
         certain = np.zeros(len(graph.pairs), bool)
-    threshold = np.where(certain, np.inf, parameters.outlier_threshold)
-    # Two initialisations. From the poses of the graph with a wide kernel all edges count at first, which suits drift
-    # that has accumulated. From a spanning tree of edges that short loops confirm, with the narrow kernel, only what
-    # fits those counts, which suits edges that are grossly wrong. The lower truncated cost wins.
+    threshold = np.where(certain, np.inf, parameters.outlier_threshold * (1.0 if trust is None else trust))
+    # Three initialisations. From the poses of the graph with a wide kernel all edges count at first, which suits drift
+    # that has accumulated. With the narrow kernel only what fits counts, which suits edges that are grossly wrong: from
+    # the poses of the graph, and from a spanning tree of edges that short loops confirm. The lowest truncated cost
+    # wins.
     widest = max(parameters.outlier_threshold, 2 * float(squared_errors(graph).max()))
-    trust = np.where(certain, np.inf, loop_support(graph, parameters))
+    confirmed = np.where(certain, np.inf, loop_support(graph, parameters))
     solutions = []
-    for initial, width in (
-        (graph.poses, widest),
-        (spanning_tree_poses(graph, trust, fixed), parameters.outlier_threshold),
+    for initial, wider in (
+        (graph.poses, widest / parameters.outlier_threshold),
+        (graph.poses, 1.0),
+        (spanning_tree_poses(graph, confirmed, fixed), 1.0),
     ):
-        poses = _graduated_non_convexity(replace(graph, poses=initial), free, width, certain, parameters)
+        poses = _graduated_non_convexity(replace(graph, poses=initial), free, threshold, wider, parameters)
         errors = squared_errors(replace(graph, poses=poses))
         solutions.append((float(np.minimum(errors, threshold).sum()), poses, errors <= threshold))
     _, poses, used = min(solutions, key=lambda solution: solution[0])
@@ -263,17 +268,14 @@ def retract(poses: Floats, steps: Floats) -> Floats:
 
 
 def _graduated_non_convexity(
-    graph: PoseGraph, free: Mask, width: float, certain: Mask, parameters: PoseGraphParameters
+    graph: PoseGraph, free: Mask, threshold: Floats, wider: float, parameters: PoseGraphParameters
 ) -> Floats:
-    """Poses after minimisation with kernels from this width down to the outlier threshold."""
-    threshold = parameters.outlier_threshold
-    while width > threshold:
-        widths = np.where(certain, np.inf, width)
-        poses = _levenberg_marquardt(graph, free, widths, parameters.iterations_per_width, parameters)
+    """Poses after minimisation with kernels from so many times wider than the outlier threshold down to it."""
+    while wider > 1:
+        poses = _levenberg_marquardt(graph, free, wider * threshold, parameters.iterations_per_width, parameters)
         graph = replace(graph, poses=poses)
-        width = max(width / parameters.kernel_shrinkage, threshold)
-    widths = np.where(certain, np.inf, threshold)
-    return _levenberg_marquardt(graph, free, widths, parameters.max_iterations, parameters)
+        wider = max(wider / parameters.kernel_shrinkage, 1.0)
+    return _levenberg_marquardt(graph, free, threshold, parameters.max_iterations, parameters)
 
 
 def _levenberg_marquardt(
