@@ -16,8 +16,9 @@ from tests.support.walks import NOISE, POINTS, frame_at, in_first_frame, scene_p
 from graphreg.datasets import city_routes, synthetic
 from graphreg.errors import InputError
 from graphreg.metrics import angular_error, translation_error
-from graphreg.multiscan.maps import LocalMap, MapParameters
+from graphreg.multiscan.maps import LazyCloud, LocalMap, MapParameters
 from graphreg.multiscan.odometry import Odometry, sequence
+from graphreg.multiscan.tracking import FrameVoxels, TrackedFrame
 from graphreg.multiscan.trajectory import FrameResult, Trajectory, relative_transforms
 from graphreg.poses import inverse, pose, rotation_from_vector, transform
 
@@ -70,6 +71,70 @@ def test_a_wrong_pose_near_the_prediction_is_compared_with_what_the_search_finds
         # A tenth of the voxel size, a metre: frames are sparse.
         assert not step.success or (angular_error(step.pose, here) < 1 and translation_error(step.pose, here) < 0.3)
     assert trajectory.success
+
+
+@pytest.mark.slow
+def test_a_registration_that_is_not_sure_is_decided_on_the_map_of_surfels() -> None:
+    """Where the sensor begins to turn by 18 degrees a frame, no registration of two sparse frames succeeds."""
+    back: city_routes.Route = ((0, 0), (1, 0), (1, 1), (2, 1), (2, 0), (0, 0))
+    route = city_routes.follow(
+        back, variant=3, step=2.5, block=(60.0, 50.0), points=4000, alike=True, seed=3, length=110.0
+    )
+    scans = list(islice(route, 24, None))
+    truth = inverse(scans[0].pose) @ np.array([scan.pose for scan in scans])
+    trajectory = sequence([scan.points for scan in scans])
+    assert trajectory.success
+    assert any(step.global_search and step.reason.startswith("tracked") for step in trajectory.steps)
+    for here, there in zip(trajectory.poses, truth, strict=True):
+        # A tenth of the voxel size, a metre, for each of the few dozen metres.
+        assert angular_error(here, there) < 1
+        assert translation_error(here, there) < 0.3
+
+
+class FittingAt:
+    """Tracks a frame at these poses along x, each explained by so much; elsewhere at none."""
+
+    voxel = 1.0
+
+    def __init__(self, explained: dict[float, float]) -> None:
+        self.explained = explained
+
+    def voxels_of(self, points: np.ndarray) -> FrameVoxels:
+        return FrameVoxels(np.ones(len(points)), points, np.zeros((len(points), 6)))
+
+    def track(self, _: FrameVoxels, start: np.ndarray) -> TrackedFrame:
+        share = self.explained.get(round(float(start[0, 3]), 3), 0.0)
+        return TrackedFrame(start, share > 0, "tracked: ", share, 1000, 1000, 0.9, 0.1, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("explained", "expected"),
+    [
+        ({1.0: 0.9}, 1.0),
+        ({1.0: 0.9, 4.0: 0.7}, 1.0),
+        # The other one fits as well, or the same.
+        ({1.0: 0.9, 4.0: 0.8}, None),
+        ({1.0: 0.9, 1.5: 0.9}, 1.0),
+        # Another place far away that looks like this one is ruled out by the prediction; so is that one alone.
+        ({1.0: 0.9, 40.0: 1.0}, 1.0),
+        ({40.0: 1.0}, None),
+        # Explained too little.
+        ({1.0: 0.6}, None),
+        ({}, None),
+    ],
+)
+def test_a_frame_without_a_registration_needs_one_pose_that_fits(
+    explained: dict[float, float], expected: float | None
+) -> None:
+    odometry = Odometry()
+    odometry._tracker = FittingAt(explained)  # type: ignore[assignment]
+    scan = LazyCloud(np.random.default_rng(0).normal(size=(100, 3)), 0)
+    poses = [pose(np.eye(3), [x, 0, 0]) for x in (*explained, 2.0)]
+    # The second frame: the map of one frame cannot tell.
+    assert odometry._sure_of_one(scan, np.eye(4), poses) is None
+    odometry._velocity = np.eye(4)
+    found = odometry._sure_of_one(scan, np.eye(4), poses)
+    assert (None if found is None else found.pose[0, 3]) == expected
 
 
 @pytest.mark.slow

@@ -5,10 +5,13 @@ Keyframes come in one by one, with poses of the odometry.
 1. Retrieval: earlier keyframes whose distance the drift of the odometry does not rule out, the most similar first (VLAD
    vectors of graph descriptors, as in `retrieval`).
 2. Verification: each is registered from any pose, without the prediction. A loop needs a success.
-3. Rejection: the result must be within the drift of what the odometry predicts. The drift is counted along the shortest
+3. Tracking: from there, the keyframe is tracked on the surfels of the earlier keyframe and its neighbours, which are
+   denser than one frame. A loop needs a success here, too, and both transforms must agree within their covariances; it
+   is their mean, weighted by these.
+4. Rejection: the result must be within the drift of what the odometry predicts. The drift is counted along the shortest
    path over odometry and earlier loops.
-4. Confirmation: another loop of a neighbouring keyframe must agree with it. A loop alone is never used.
-5. Optimisation, when it is asked for: the robust pose graph of odometry and loops, which rejects loops that contradict
+5. Confirmation: another loop of a neighbouring keyframe must agree with it. A loop alone is never used.
+6. Optimisation, when it is asked for: the robust pose graph of odometry and loops, which rejects loops that contradict
    the others.
 
 A wrong loop does more harm than a missed one, so that each step can only reject.
@@ -31,10 +34,10 @@ from graphreg.errors import InputError
 from graphreg.features.edge_descriptors import Descriptors
 from graphreg.multiscan.multiway_result import Edge
 from graphreg.multiscan.pairwise import centred_graph, edge_from_result
-from graphreg.multiscan.pose_graph import rotation_vectors, subgraph
+from graphreg.multiscan.pose_graph import POSE_GRAPH, rotation_vectors, subgraph, twists
 from graphreg.multiscan.pose_graph_optimisation import least_squares_poses, optimise
 from graphreg.multiscan.retrieval import centred_directions, visual_words, vlad_vector
-from graphreg.multiscan.tracking import displacement
+from graphreg.multiscan.tracking import SurfelTracker, displacement
 from graphreg.poses import inverse, pose, rotation_from_vector
 from graphreg.registration import prepare_sample, register
 
@@ -61,13 +64,16 @@ class LoopParameters:
         Largest error of the odometry, as a share of the distance that the points moved.
     lost_drift : float
         The same where frames in between are not registered.
+    neighbours : int
+        Keyframes before and after the earlier one of a loop, with the surfels of which the loop is tracked.
     tolerance : float
         Error of a loop, in voxels.
     window : int
         Keyframes before this one whose loops can confirm one of it.
     sigma : float
         Standard deviation of the odometry between keyframes in the pose graph, as a share of the distance that the
-        points moved; where loops are rejected, it is `drift`; where frames are lost, `lost_drift`.
+        points moved; where loops are rejected, it is `drift`; where frames are lost, `lost_drift`. That of a loop
+        that is tracked is this share of the distance between the earlier keyframe and its neighbours.
     least_sigma : float
         The smallest of these, in voxels.
     """
@@ -78,6 +84,7 @@ class LoopParameters:
     apart: float = 12.0
     reach: float = 1.0
     tries: int = 2
+    neighbours: int = 2
     drift: float = 0.03
     lost_drift: float = 1.0
     tolerance: float = 1.0
@@ -240,9 +247,9 @@ class LoopCloser:
                 result = register(scan, there, seed=self.seed, threads=self.threads)
             except InputError:
                 continue
-            edge = edge_from_result((newest, target), result, there)
-            allowed = allowance[target] + self._tolerance(edge)
-            if not edge.success or self._difference(edge, predicted[target]) > allowed:
+            found = edge_from_result((newest, target), result, there)
+            edge = self._tracked(found) if found.success else None
+            if edge is None or self._difference(edge, predicted[target]) > allowance[target] + self._tolerance(edge):
                 continue
             confirming = [other for other in self._pending + self.edges if self._agree(edge, other)]
             if confirming:
@@ -253,6 +260,40 @@ class LoopCloser:
                 self._pending.append(edge)
             break
         self._pending = [edge for edge in self._pending if newest - edge.source < self.parameters.window]
+
+    def _tracked(self, edge: Edge) -> Edge | None:
+        """The mean of a loop and of where it is tracked on the surfels around its target; None if these contradict."""
+        source, target = self.keyframes[edge.source], self.keyframes[edge.target]
+        around = self._around(edge.target)
+        if len(around) < 2:
+            # The map of one frame cannot be sure.
+            return None
+        tracker = SurfelTracker(target.cloud, self.threads)
+        for number in around:
+            tracker.insert(tracker.voxels_of(self.keyframes[number].cloud), self._relative(number, edge.target))
+        found = tracker.track(tracker.voxels_of(source.cloud), edge.transformation)
+        if not found.success:
+            return None
+        # The surfels are as precise as the odometry from one of these keyframes to the next.
+        moved = max(self.keyframes[number].moved for number in around[1:])
+        information = self._information(target, self.parameters.sigma * moved)
+        tracked = replace(edge, transformation=found.pose, information=information)
+        return weighted_mean(edge, tracked, target.centre)
+
+    def _around(self, number: int) -> range:
+        """A keyframe and its neighbours, as far as the odometry leads without a lost frame."""
+        first = last = number
+        while number - first < self.parameters.neighbours and first > 0 and not self.keyframes[first].lost:
+            first -= 1
+        newest = len(self.keyframes) - 1
+        while last - number < self.parameters.neighbours and last < newest and not self.keyframes[last + 1].lost:
+            last += 1
+        return range(first, last + 1)
+
+    def _information(self, keyframe: Keyframe, sigma: float) -> Floats:
+        """About the centre of a keyframe, whose points have this standard deviation."""
+        sigma = max(sigma, self.parameters.least_sigma * keyframe.voxel)
+        return np.asarray(np.diag(np.repeat([keyframe.radius / sigma, 1 / sigma], 3) ** 2))
 
     def _candidates(self, predicted: Floats, allowance: Floats) -> list[int]:
         """Earlier keyframes that may overlap the newest, the most similar first."""
@@ -323,10 +364,46 @@ class LoopCloser:
         """The odometry to a keyframe, as an edge of the pose graph whose sigma is a share of the distance."""
         keyframe, target = self.keyframes[number], self.keyframes[number - 1]
         share = self.parameters.lost_drift if keyframe.lost else share
-        sigma = max(share * keyframe.moved, self.parameters.least_sigma * keyframe.voxel)
-        information = np.diag(np.repeat([target.radius / sigma, 1 / sigma], 3) ** 2)
+        information = self._information(target, share * keyframe.moved)
         T = self._relative(number, number - 1)
         return Edge(number, number - 1, T, True, 1.0, 0.0, information, target.centre, True, "odometry")
+
+
+def weighted_mean(first: Edge, second: Edge, centre: Floats) -> Edge | None:
+    """The mean of two measurements of the same edge, weighted by their information matrices I:
+
+        x = (I_1 + I_2)^-1 I_2 r,      r^2 = r^T (I_1^-1 + I_2^-1)^-1 r
+
+    where r is the twist from the first to the second, and x that from the first to the mean.
+
+    Parameters
+    ----------
+    first, second : Edge
+        With information matrices.
+    centre : (3,) ndarray
+        The point of the target's frame that these are about.
+
+    Returns
+    -------
+    Edge or None
+        The first, with the mean transform and the sum of the information matrices; None where they contradict each
+        other: where r^2 is that of an outlier.
+    """
+    assert first.information is not None
+    assert second.information is not None
+    T_target_centre = pose(np.eye(3), centre)
+    between = inverse(T_target_centre) @ second.transformation @ inverse(first.transformation) @ T_target_centre
+    twist = twists(between[None])[0]
+    information = first.information + second.information
+    step = np.linalg.solve(information, second.information @ twist)
+    # (I_1^-1 + I_2^-1)^-1 = I_1 (I_1 + I_2)^-1 I_2
+    if twist @ first.information @ step > POSE_GRAPH.outlier_threshold:
+        return None
+    move = T_target_centre @ pose(rotation_from_vector(step[:3]), step[3:]) @ inverse(T_target_centre)
+    return replace(
+        first, transformation=move @ first.transformation, information=(information + information.T) / 2,
+        rotation_centre=centre,
+    )  # fmt: skip
 
 
 def corrected_poses(poses: Floats, keyframes: Sequence[int], keyframe_poses: Floats, centres: Floats) -> Floats:

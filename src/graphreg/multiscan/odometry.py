@@ -5,7 +5,11 @@
 2. If that fails, register it to the local map of the last keyframes, from the same prediction; then to the previous
    frame. The map of surfels has to confirm the pose.
 3. If that fails as well, to both by global search, from any pose.
-4. If all fail, the frame keeps the predicted pose and is marked as not registered; later frames may continue from it.
+4. If all fail, track it on the map of surfels from every pose that these registrations ended in: of a sparse frame, a
+   registration may be right and yet not sure, while the surfels of many frames are. One pose near the prediction must
+   fit very well, and no other.
+5. If that fails, too, the frame keeps the predicted pose and is marked as not registered; later frames may continue
+   from it.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
@@ -30,7 +34,7 @@ from graphreg.multiscan.deskewing import DESKEWING, check_times, frame_times
 from graphreg.multiscan.frames import chosen_frames, frame_cloud, frame_name, frame_stamp, with_clouds
 from graphreg.multiscan.loop_closure import LoopCloser, corrected_poses
 from graphreg.multiscan.maps import GlobalMap, LazyCloud, LocalMap, PosedCloud
-from graphreg.multiscan.tracking import SurfelTracker
+from graphreg.multiscan.tracking import TRACKING, SurfelTracker, TrackedFrame, displacement
 from graphreg.multiscan.trajectory import FrameResult, Loop, Trajectory
 from graphreg.poses import inverse, transform
 from graphreg.registration import register
@@ -38,6 +42,29 @@ from graphreg.threads import thread_count
 
 MODES = ("map", "pairs")
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class OdometryParameters:
+    """Constants of odometry, of frames that no registration succeeds for; chosen.
+
+    Attributes
+    ----------
+    least_explained : float
+        The map of surfels explains at least this share of such a frame: its overlap times the share of inliers.
+    reach : float
+        Its pose is at most this far from the prediction, in voxels; about what moves the points from one keyframe to
+        the next. Farther away, another place may look like this one.
+    runner_up : float
+        A pose is ambiguous where the map explains this share as much of the frame at another one, tracked or not.
+    """
+
+    least_explained: float = 0.7
+    reach: float = 8.0
+    runner_up: float = 0.85
+
+
+ODOMETRY = OdometryParameters()
 
 
 class Odometry:
@@ -231,6 +258,7 @@ class Odometry:
         best: FrameResult | None = None
         # Without a known velocity the predicted pose is a guess, and a wrong pose near it may fit.
         guessed = self._pairs or self._velocity is None or self._lost
+        unsure: list[Floats] = []
         for global_search in (True, False) if guessed else (False, True):
             for name, target in self._targets().items():
                 init = None if global_search else inverse(target.pose) @ predicted
@@ -252,15 +280,46 @@ class Odometry:
                     step, confirmed = self._aligned_to_surfels(scan, step)
                     if confirmed or (global_search and _is_better(step, best)):
                         return step
+                else:
+                    others = [each.transformation for each in result.alternatives]
+                    unsure += [target.pose @ T for T in (result.transformation, *others)]
                 if _is_better(step, best):
                     best = step
         if best is not None:
-            return best
+            return best if best.success else self._sure_of_one(scan, predicted, unsure) or best
         # The first frame. Registered to itself: a cloud without a surface fails here, and leaves its role to the next.
         cloud = scan.preprocessed
         result = register(cloud, cloud, init=np.eye(4), seed=self._seed, threads=self._threads)
         reason = "first frame: its pose is the reference of the others"
         return FrameResult(predicted, True, 1.0, reason, voxel=result.settings["voxel"])
+
+    def _sure_of_one(self, scan: LazyCloud, predicted: Floats, poses: Sequence[Floats]) -> FrameResult | None:
+        """The frame at the one of these poses that the map of surfels is sure of; None where it is of none or several.
+
+        It asks more than of a frame that is tracked from a prediction, as these poses are not sure.
+        """
+        tracker = self._tracker
+        # The map of one frame cannot be sure.
+        if tracker is None or self._velocity is None:
+            return None
+        frame = scan.voxels(tracker)
+
+        def apart(here: Floats, there: Floats) -> float:
+            return displacement(scan.points, inverse(here) @ there) / tracker.voxel
+
+        found = [tracker.track(frame, each) for each in poses]
+        near = sorted(
+            (each for each in found if apart(predicted, each.pose) <= ODOMETRY.reach), key=lambda each: -each.explained
+        )
+        first = next((each for each in near if _is_sure(each)), None)
+        if first is None:
+            return None
+        least = ODOMETRY.runner_up * first.explained
+        if any(each.explained > least and apart(first.pose, each.pose) > TRACKING.reach for each in near):
+            return None
+        return FrameResult(
+            first.pose, True, first.confidence, first.reason, first.overlap, "map", True, voxel=tracker.voxel
+        )
 
     def _aligned_to_surfels(self, scan: LazyCloud, step: FrameResult) -> tuple[FrameResult, bool]:
         """The same frame with the pose that the map of surfels determines more precisely, and whether it does."""
@@ -314,6 +373,16 @@ class Odometry:
         self._tracker = SurfelTracker(posed.cloud.points, self._threads)
         self._tracker.insert(posed.cloud.voxels(self._tracker), posed.pose)
         return self._tracker
+
+
+def _is_sure(found: TrackedFrame) -> bool:
+    """Whether a tracked pose is right although what led to it is not sure."""
+    return (
+        found.success
+        and found.confidence >= TRACKING.sure
+        and found.support >= TRACKING.least_support
+        and found.explained >= ODOMETRY.least_explained
+    )
 
 
 def sequence(
