@@ -89,9 +89,25 @@ def test_outliers_are_found_near_the_surface_as_well_and_little_is_lost(kind: st
     assert mask[~is_outlier].mean() >= 0.97
 
 
+@pytest.mark.parametrize("body", ["hand", pytest.param("casting", marks=pytest.mark.slow)])
+def test_sparse_outliers_cost_fewer_points_of_the_scan_than_dense_ones(body: str) -> None:
+    scan = synthetic.scan(body, points=4000).points
+    lost = []
+    for ratio in (0.1, 1.0):
+        points, is_outlier = add_outliers(scan, ratio, "gaussian", 1)
+        mask = kept(points)
+        assert mask[is_outlier].mean() <= 0.01
+        lost.append(1 - mask[~is_outlier].mean())
+    assert lost[0] < lost[1]
+
+
 def noisy_plane(seed: int, noise: float) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.random((400, 2)), noise * rng.normal(size=400)])
+
+
+def usual_reach(graph: graphreg.Graph) -> float:
+    return float(np.median(np.linalg.norm(graph.points[graph.neighbours[:, -1]] - graph.points, axis=1)))
 
 
 @settings(max_examples=20)
@@ -100,17 +116,19 @@ def test_heights_are_in_standard_deviations_where_noise_exceeds_the_least_one(se
     points = noisy_plane(seed, noise)
     points[0] = [0.5, 0.5, 0.2]
     graph = graphreg.neighbour_graph(points, 10, threads=1)
-    heights = height_above_planes(graph)
+    reach = usual_reach(graph)
+    heights = height_above_planes(graph, reach)
     assert heights.argmax() == 0
     assert 0.3 < np.median(heights) < 1.2
     moved = transform(pose(rotation_from_vector([0.3, -1.0, 0.4]), np.array([7.0, -3.0, 2.0])), points)
-    again = height_above_planes(graphreg.neighbour_graph(1000 * moved, 10, threads=1))
+    again = height_above_planes(graphreg.neighbour_graph(1000 * moved, 10, threads=1), 1000 * reach)
     assert np.allclose(again, heights, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("points", [np.ones((40, 3)), np.linspace(0, 1, 50)[:, None] * [1.0, 2.0, 3.0]])
 def test_where_no_plane_is_determined_no_point_is_above_it(points: np.ndarray) -> None:
-    assert np.array_equal(height_above_planes(graphreg.neighbour_graph(points, 10, threads=1)), np.zeros(len(points)))
+    graph = graphreg.neighbour_graph(points, 10, threads=1)
+    assert np.array_equal(height_above_planes(graph, 1.0), np.zeros(len(points)))
 
 
 def test_rows_that_are_not_finite_are_no_inliers() -> None:

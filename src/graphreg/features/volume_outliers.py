@@ -20,11 +20,12 @@ Density that falls with distance, edges and thin parts do not change s by as muc
 The height of a point above the planes of its neighbours is, with normal n_j, mean c_j and standard deviation d_j along
 n_j of the point x_j and its k nearest neighbours,
 
-    z_i = median over neighbours j of |n_j . (x_i - c_j)| / (d_j + g r_j),    h_i = z_i sqrt(r_i / median r)
+    z_i = median over neighbours j of |n_j . (x_i - c_j)| / (d_j + g r_j),    h_i = z_i sqrt(r_i / R)
 
 z is about 1 on a noisy surface, and at most that on edges and wires, which lie in the planes of most of their
-neighbours. The root is a weight: the sparser a surface, the more outliers of one density are as near to it as its own
-points are. The cut is a multiple of the height that one point in ten exceeds: it follows the noise of the cloud.
+neighbours. R is the median of r among the outliers that fill a volume. The root is a weight: the sparser a surface, and
+the denser the outliers, the more of them are as near to it as its own points are. The cut is a multiple of the height
+that one point in ten exceeds: it follows the noise of the cloud.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class VolumeParameters:
     least_deviation_along_normal : float
         g, added to standard deviations along normals, as a share of the distance to the k-th neighbour.
     least_height, usual_height : float
-        Where there are outliers, those near surfaces are higher above the planes of their neighbours than the first,
-        and than the second times
+        Where there are outliers, those near surfaces are higher above the planes of their neighbours (h) than the
+        first, and than the second times
     usual_share : float
         the height that this share of the points does not exceed.
     quartiles : float
@@ -89,7 +90,7 @@ class VolumeParameters:
     least_roundness: float = 0.12
     neighbours: int = 16
     least_deviation_along_normal: float = 0.01
-    least_height: float = 1.6
+    least_height: float = 0.5
     usual_height: float = 1.5
     usual_share: float = 0.9
     quartiles: float = 3.0
@@ -120,17 +121,17 @@ def volume_inliers(graph: Graph) -> Mask:
     kept = ~filling
     if np.count_nonzero(kept) <= graph.k:
         return kept
+    reach = float(np.median(_reach(graph, filling)))
     rest = neighbour_graph(graph.points[kept], graph.k, graph.threads)
-    heights = height_above_planes(rest)
-    usual = VOLUME.usual_height * float(np.quantile(heights, VOLUME.usual_share))
-    kept[kept] = heights <= max(VOLUME.least_height, usual)
+    heights = height_above_planes(rest, reach)
+    kept[kept] = heights <= _largest_height(heights)
     return kept
 
 
 def neighbourhood_size(graph: Graph) -> Floats:
     """Return log s of all points, s being the size of the ellipsoid of their neighbours; -inf where these coincide."""
     sizes = np.empty(len(graph.points))
-    for rows in _blocks(graph):
+    for rows in _blocks(len(sizes)):
         offsets, reach = _offsets(graph, rows)
         # In units of the distance to the k-th neighbour, so that nothing overflows or vanishes.
         offsets /= np.where(reach > 0, reach, 1.0)[:, None, None]
@@ -140,43 +141,66 @@ def neighbourhood_size(graph: Graph) -> Floats:
     return sizes
 
 
-def height_above_planes(graph: Graph) -> Floats:
-    """Return h of all points, their heights above the planes of their neighbours; 0 where these determine no plane."""
-    normals, variations = fit_planes(graph)
-    count = len(graph.points)
-    centres, deviations, reaches = np.empty(count), np.empty(count), np.empty(count)
-    for rows in _blocks(graph):
-        offsets, reaches[rows] = _offsets(graph, rows)
-        units = np.where(reaches[rows] > 0, reaches[rows], 1.0)
-        offsets /= units[:, None, None]
-        means = offsets.sum(axis=1) / (graph.k + 1)  # the point itself is one of them, at offset 0
-        variances = np.einsum("nki,nki->n", offsets, offsets) / (graph.k + 1) - np.einsum("ni,ni->n", means, means)
-        spread = np.sqrt(variations[rows] * np.maximum(variances, 0.0))
-        deviations[rows] = (spread + VOLUME.least_deviation_along_normal) * reaches[rows]
-        centres[rows] = np.einsum("ni,ni->n", means, normals[rows]) * units
-    if not reaches.any():
-        return np.zeros(count)
-    heights = np.empty(count)
-    usual_reach = np.median(reaches[reaches > 0])
-    for rows in _blocks(graph):
+def height_above_planes(graph: Graph, outlier_reach: float) -> Floats:
+    """Return h, heights above the planes of their neighbours; 0 where these determine no plane.
+
+    Parameters
+    ----------
+    graph : Graph
+    outlier_reach : float
+        R, distance from an outlier to its k-th neighbour: positive, in units of the data.
+
+    Returns
+    -------
+    (N,) ndarray
+    """
+    normals, centres, deviations = _planes(graph)
+    heights = np.empty(len(normals))
+    for rows in _blocks(len(normals)):
         offsets, reach = _offsets(graph, rows)
         neighbours = graph.neighbours[rows]
         above = np.abs(np.einsum("nki,nki->nk", offsets, normals[neighbours]) + centres[neighbours])
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = np.nan_to_num(above / deviations[neighbours], nan=0.0)
-        heights[rows] = np.median(ratios, axis=1) * np.sqrt(reach / usual_reach)
+        heights[rows] = np.median(ratios, axis=1) * np.sqrt(reach / outlier_reach)
     return heights
 
 
-def _blocks(graph: Graph) -> Iterator[slice]:
+def _planes(graph: Graph) -> tuple[Floats, Floats, Floats]:
+    """Of each point and its neighbours: the normal, the mean's height above the point along it, and d + g r."""
+    normals, variations = fit_planes(graph)
+    centres, deviations = np.empty(len(normals)), np.empty(len(normals))
+    for rows in _blocks(len(normals)):
+        offsets, reach = _offsets(graph, rows)
+        units = np.where(reach > 0, reach, 1.0)
+        offsets /= units[:, None, None]
+        means = offsets.sum(axis=1) / (graph.k + 1)  # the point itself is one of them, at offset 0
+        variances = np.einsum("nki,nki->n", offsets, offsets) / (graph.k + 1) - np.einsum("ni,ni->n", means, means)
+        spread = np.sqrt(variations[rows] * np.maximum(variances, 0.0))
+        deviations[rows] = (spread + VOLUME.least_deviation_along_normal) * reach
+        centres[rows] = np.einsum("ni,ni->n", means, normals[rows]) * units
+    return normals, centres, deviations
+
+
+def _largest_height(heights: Floats) -> float:
+    """Height above which a point is an outlier among points of which most are on surfaces."""
+    return max(VOLUME.least_height, VOLUME.usual_height * float(np.quantile(heights, VOLUME.usual_share)))
+
+
+def _blocks(count: int) -> Iterator[slice]:
     """Rows in blocks, so that a table of neighbours' coordinates stays small."""
-    return (slice(start, start + 65_536) for start in range(0, len(graph.points), 65_536))
+    return (slice(start, start + 65_536) for start in range(0, count, 65_536))
 
 
 def _offsets(graph: Graph, rows: slice) -> tuple[Floats, Floats]:
     """From points to their neighbours, and the distances of the k-th."""
     offsets = graph.points[graph.neighbours[rows]] - graph.points[rows, None]
     return offsets, np.sqrt(np.einsum("ni,ni->n", offsets[:, -1], offsets[:, -1]))
+
+
+def _reach(graph: Graph, chosen: Mask) -> Floats:
+    """Return the distances of the k-th neighbours of the chosen points."""
+    return np.asarray(np.linalg.norm(graph.points[graph.neighbours[chosen, -1]] - graph.points[chosen], axis=1))
 
 
 def _excess(graph: Graph, size: Floats) -> Floats:
