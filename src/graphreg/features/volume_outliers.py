@@ -11,7 +11,9 @@ s is the size of this ellipsoid, with a thickness of at least f r, so that a per
   expectation maximisation), and the points of larger s fill a volume, these are outliers. Compare Byers and Raftery
   1998 (Nearest-neighbor clutter removal for estimating features in spatial point processes), whose mixture is of gamma
   distributions. Then there are outliers near surfaces as well: among the points that are left, those that are too high
-  above the planes of their neighbours (below).
+  above the planes of their neighbours (below). Where the two groups overlap, many outliers are left at first and
+  corrupt these planes, and sparse surfaces are taken for outliers. There, planes are fitted once more, to the points
+  that passed, and these and all that have one of them for a neighbour are judged by them.
 - Otherwise points far beyond the quartiles of s are outliers (a box plot's fences),
 - and points whose s exceeds the median over their neighbours by far.
 
@@ -34,7 +36,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+import graphreg._core as _core
 from graphreg.clouds import Floats, Mask
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.invariant_features import fit_planes
@@ -67,6 +71,9 @@ class VolumeParameters:
         number of these neighbours.
     least_deviation_along_normal : float
         g, added to standard deviations along normals, as a share of the distance to the k-th neighbour.
+    overlap : float
+        Where the means are nearer than this, over the same sum, planes are fitted once more, without the outliers that
+        were found.
     least_height, usual_height : float
         Where there are outliers, those near surfaces are higher above the planes of their neighbours (h) than the
         first, and than the second times
@@ -90,6 +97,7 @@ class VolumeParameters:
     least_roundness: float = 0.12
     neighbours: int = 16
     least_deviation_along_normal: float = 0.01
+    overlap: float = 2.0
     least_height: float = 0.5
     usual_height: float = 1.5
     usual_share: float = 0.9
@@ -113,7 +121,7 @@ def volume_inliers(graph: Graph) -> Mask:
     (N,) ndarray of bool
     """
     size = neighbourhood_size(graph)
-    limit = _largest_on_surfaces(size)
+    limit, separation = _largest_on_surfaces(size)
     filling = size > limit
     if not filling.any() or _roundness(graph.points, size, filling, graph.threads) < VOLUME.least_roundness:
         quarter, half_range = _quartiles(size)
@@ -124,8 +132,15 @@ def volume_inliers(graph: Graph) -> Mask:
     reach = float(np.median(_reach(graph, filling)))
     rest = neighbour_graph(graph.points[kept], graph.k, graph.threads)
     heights = height_above_planes(rest, reach)
-    kept[kept] = heights <= _largest_height(heights)
-    return kept
+    low = heights <= _largest_height(heights)
+    kept[kept] = low
+    if separation >= VOLUME.overlap or np.count_nonzero(kept) <= graph.k:
+        return kept
+    surface = neighbour_graph(graph.points[kept], graph.k, graph.threads)
+    near = kept | kept[graph.neighbours].any(axis=1)
+    heights = height_above_planes(surface, reach, graph.points[near])
+    near[near] = heights <= _largest_height(heights[kept[near]])
+    return near
 
 
 def neighbourhood_size(graph: Graph) -> Floats:
@@ -141,28 +156,32 @@ def neighbourhood_size(graph: Graph) -> Floats:
     return sizes
 
 
-def height_above_planes(graph: Graph, outlier_reach: float) -> Floats:
-    """Return h, heights above the planes of their neighbours; 0 where these determine no plane.
+def height_above_planes(graph: Graph, outlier_reach: float, points: Floats | None = None) -> Floats:
+    """Return h, heights above the planes of the nearest points of a graph; 0 where these determine no plane.
 
     Parameters
     ----------
     graph : Graph
+        Of the points that planes are fitted to.
     outlier_reach : float
         R, distance from an outlier to its k-th neighbour: positive, in units of the data.
+    points : (M, 3) ndarray, optional
+        Those whose heights are asked for, by default the graph's own. No point is its own neighbour.
 
     Returns
     -------
-    (N,) ndarray
+    (M,) or (N,) ndarray
     """
     normals, centres, deviations = _planes(graph)
-    heights = np.empty(len(normals))
-    for rows in _blocks(len(normals)):
-        offsets, reach = _offsets(graph, rows)
-        neighbours = graph.neighbours[rows]
+    queries, nearest = (graph.points, graph.neighbours) if points is None else (points, _nearest(graph, points))
+    heights = np.empty(len(queries))
+    for rows in _blocks(len(queries)):
+        neighbours = nearest[rows]
+        offsets = graph.points[neighbours] - queries[rows, None]
         above = np.abs(np.einsum("nki,nki->nk", offsets, normals[neighbours]) + centres[neighbours])
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = np.nan_to_num(above / deviations[neighbours], nan=0.0)
-        heights[rows] = np.median(ratios, axis=1) * np.sqrt(reach / outlier_reach)
+        heights[rows] = np.median(ratios, axis=1) * np.sqrt(np.linalg.norm(offsets[:, -1], axis=1) / outlier_reach)
     return heights
 
 
@@ -182,8 +201,15 @@ def _planes(graph: Graph) -> tuple[Floats, Floats, Floats]:
     return normals, centres, deviations
 
 
+def _nearest(graph: Graph, points: Floats) -> NDArray[np.int32]:
+    """Indices of the k nearest points of a graph, without the point itself where it is one of them."""
+    tree = _core.Tree(graph.points, graph.threads)
+    indices, squared = tree.nearest(points, graph.k + 1, graph.threads)
+    return np.where(squared[:, :1] == 0, indices[:, 1:], indices[:, :-1])
+
+
 def _largest_height(heights: Floats) -> float:
-    """Height above which a point is an outlier among points of which most are on surfaces."""
+    """Height above which a point is an outlier, from those of all points that planes were fitted to."""
     return max(VOLUME.least_height, VOLUME.usual_height * float(np.quantile(heights, VOLUME.usual_share)))
 
 
@@ -218,11 +244,14 @@ def _quartiles(size: Floats) -> tuple[float, float]:
     return float(high), max(float(high - low), VOLUME.least_spread)
 
 
-def _largest_on_surfaces(size: Floats) -> float:
-    """Fit two normal distributions to log s; above the limit the one of larger s is more likely. Infinite for one."""
+def _largest_on_surfaces(size: Floats) -> tuple[float, float]:
+    """Fit two normal distributions to log s; above the limit the one of larger s is more likely. Infinite for one.
+
+    With the limit, return the distance of the two means over the sum of the standard deviations.
+    """
     finite = np.sort(size[np.isfinite(size)])
     if len(finite) < 2 or finite[0] == finite[-1]:
-        return np.inf
+        return np.inf, np.inf
     values = finite[:: -(-len(finite) // VOLUME.sample)]
     limit, separation = np.inf, VOLUME.least_separation
     for start in VOLUME.initial_quantiles:
@@ -233,7 +262,7 @@ def _largest_on_surfaces(size: Floats) -> float:
             between = np.linspace(means[0], means[1], 400)
             below, above = _log_likelihoods(between, *mixture).T
             limit = float(between[np.argmax(above > below)])
-    return limit
+    return limit, float(separation)
 
 
 def _fit_mixture(values: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
