@@ -11,7 +11,9 @@ s is the size of this ellipsoid, with a thickness of at least f r, so that a per
   expectation maximisation), and the points of larger s fill a volume, these are outliers. Compare Byers and Raftery
   1998 (Nearest-neighbor clutter removal for estimating features in spatial point processes), whose mixture is of gamma
   distributions. Then there are outliers near surfaces as well: among the points that are left, those that are too high
-  above the planes of their neighbours (below).
+  above the planes of their neighbours (below). Where the two groups overlap, many outliers are left at first and
+  corrupt these planes, and sparse surfaces are taken for outliers. There, planes are fitted once more, to the points
+  that passed, and these and all that have one of them for a neighbour are judged by them.
 - Otherwise points far beyond the quartiles of s are outliers (a box plot's fences),
 - and points whose s exceeds the median over their neighbours by far.
 
@@ -20,11 +22,12 @@ Density that falls with distance, edges and thin parts do not change s by as muc
 The height of a point above the planes of its neighbours is, with normal n_j, mean c_j and standard deviation d_j along
 n_j of the point x_j and its k nearest neighbours,
 
-    z_i = median over neighbours j of |n_j . (x_i - c_j)| / (d_j + g r_j),    h_i = z_i sqrt(r_i / median r)
+    z_i = median over neighbours j of |n_j . (x_i - c_j)| / (d_j + g r_j),    h_i = z_i sqrt(r_i / R)
 
 z is about 1 on a noisy surface, and at most that on edges and wires, which lie in the planes of most of their
-neighbours. The root is a weight: the sparser a surface, the more outliers of one density are as near to it as its own
-points are. The cut is a multiple of the height that one point in ten exceeds: it follows the noise of the cloud.
+neighbours. R is the median of r among the outliers that fill a volume. The root is a weight: the sparser a surface, and
+the denser the outliers, the more of them are as near to it as its own points are. The cut is a multiple of the height
+that one point in ten exceeds: it follows the noise of the cloud.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+import graphreg._core as _core
 from graphreg.clouds import Floats, Mask
 from graphreg.features.graphs import Graph, neighbour_graph
 from graphreg.features.invariant_features import fit_planes
@@ -66,9 +71,12 @@ class VolumeParameters:
         number of these neighbours.
     least_deviation_along_normal : float
         g, added to standard deviations along normals, as a share of the distance to the k-th neighbour.
+    overlap : float
+        Where the means are nearer than this, over the same sum, planes are fitted once more, without the outliers that
+        were found.
     least_height, usual_height : float
-        Where there are outliers, those near surfaces are higher above the planes of their neighbours than the first,
-        and than the second times
+        Where there are outliers, those near surfaces are higher above the planes of their neighbours (h) than the
+        first, and than the second times
     usual_share : float
         the height that this share of the points does not exceed.
     quartiles : float
@@ -89,7 +97,8 @@ class VolumeParameters:
     least_roundness: float = 0.12
     neighbours: int = 16
     least_deviation_along_normal: float = 0.01
-    least_height: float = 1.6
+    overlap: float = 2.0
+    least_height: float = 0.5
     usual_height: float = 1.5
     usual_share: float = 0.9
     quartiles: float = 3.0
@@ -112,7 +121,7 @@ def volume_inliers(graph: Graph) -> Mask:
     (N,) ndarray of bool
     """
     size = neighbourhood_size(graph)
-    limit = _largest_on_surfaces(size)
+    limit, separation = _largest_on_surfaces(size)
     filling = size > limit
     if not filling.any() or _roundness(graph.points, size, filling, graph.threads) < VOLUME.least_roundness:
         quarter, half_range = _quartiles(size)
@@ -120,17 +129,24 @@ def volume_inliers(graph: Graph) -> Mask:
     kept = ~filling
     if np.count_nonzero(kept) <= graph.k:
         return kept
+    reach = float(np.median(_reach(graph, filling)))
     rest = neighbour_graph(graph.points[kept], graph.k, graph.threads)
-    heights = height_above_planes(rest)
-    usual = VOLUME.usual_height * float(np.quantile(heights, VOLUME.usual_share))
-    kept[kept] = heights <= max(VOLUME.least_height, usual)
-    return kept
+    heights = height_above_planes(rest, reach)
+    low = heights <= _largest_height(heights)
+    kept[kept] = low
+    if separation >= VOLUME.overlap or np.count_nonzero(kept) <= graph.k:
+        return kept
+    surface = neighbour_graph(graph.points[kept], graph.k, graph.threads)
+    near = kept | kept[graph.neighbours].any(axis=1)
+    heights = height_above_planes(surface, reach, graph.points[near])
+    near[near] = heights <= _largest_height(heights[kept[near]])
+    return near
 
 
 def neighbourhood_size(graph: Graph) -> Floats:
     """Return log s of all points, s being the size of the ellipsoid of their neighbours; -inf where these coincide."""
     sizes = np.empty(len(graph.points))
-    for rows in _blocks(graph):
+    for rows in _blocks(len(sizes)):
         offsets, reach = _offsets(graph, rows)
         # In units of the distance to the k-th neighbour, so that nothing overflows or vanishes.
         offsets /= np.where(reach > 0, reach, 1.0)[:, None, None]
@@ -140,43 +156,77 @@ def neighbourhood_size(graph: Graph) -> Floats:
     return sizes
 
 
-def height_above_planes(graph: Graph) -> Floats:
-    """Return h of all points, their heights above the planes of their neighbours; 0 where these determine no plane."""
+def height_above_planes(graph: Graph, outlier_reach: float, points: Floats | None = None) -> Floats:
+    """Return h, heights above the planes of the nearest points of a graph; 0 where these determine no plane.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of the points that planes are fitted to.
+    outlier_reach : float
+        R, distance from an outlier to its k-th neighbour: positive, in units of the data.
+    points : (M, 3) ndarray, optional
+        Those whose heights are asked for, by default the graph's own. No point is its own neighbour.
+
+    Returns
+    -------
+    (M,) or (N,) ndarray
+    """
+    normals, centres, deviations = _planes(graph)
+    queries, nearest = (graph.points, graph.neighbours) if points is None else (points, _nearest(graph, points))
+    heights = np.empty(len(queries))
+    for rows in _blocks(len(queries)):
+        neighbours = nearest[rows]
+        offsets = graph.points[neighbours] - queries[rows, None]
+        above = np.abs(np.einsum("nki,nki->nk", offsets, normals[neighbours]) + centres[neighbours])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = np.nan_to_num(above / deviations[neighbours], nan=0.0)
+        heights[rows] = np.median(ratios, axis=1) * np.sqrt(np.linalg.norm(offsets[:, -1], axis=1) / outlier_reach)
+    return heights
+
+
+def _planes(graph: Graph) -> tuple[Floats, Floats, Floats]:
+    """Of each point and its neighbours: the normal, the mean's height above the point along it, and d + g r."""
     normals, variations = fit_planes(graph)
-    count = len(graph.points)
-    centres, deviations, reaches = np.empty(count), np.empty(count), np.empty(count)
-    for rows in _blocks(graph):
-        offsets, reaches[rows] = _offsets(graph, rows)
-        units = np.where(reaches[rows] > 0, reaches[rows], 1.0)
+    centres, deviations = np.empty(len(normals)), np.empty(len(normals))
+    for rows in _blocks(len(normals)):
+        offsets, reach = _offsets(graph, rows)
+        units = np.where(reach > 0, reach, 1.0)
         offsets /= units[:, None, None]
         means = offsets.sum(axis=1) / (graph.k + 1)  # the point itself is one of them, at offset 0
         variances = np.einsum("nki,nki->n", offsets, offsets) / (graph.k + 1) - np.einsum("ni,ni->n", means, means)
         spread = np.sqrt(variations[rows] * np.maximum(variances, 0.0))
-        deviations[rows] = (spread + VOLUME.least_deviation_along_normal) * reaches[rows]
+        deviations[rows] = (spread + VOLUME.least_deviation_along_normal) * reach
         centres[rows] = np.einsum("ni,ni->n", means, normals[rows]) * units
-    if not reaches.any():
-        return np.zeros(count)
-    heights = np.empty(count)
-    usual_reach = np.median(reaches[reaches > 0])
-    for rows in _blocks(graph):
-        offsets, reach = _offsets(graph, rows)
-        neighbours = graph.neighbours[rows]
-        above = np.abs(np.einsum("nki,nki->nk", offsets, normals[neighbours]) + centres[neighbours])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.nan_to_num(above / deviations[neighbours], nan=0.0)
-        heights[rows] = np.median(ratios, axis=1) * np.sqrt(reach / usual_reach)
-    return heights
+    return normals, centres, deviations
 
 
-def _blocks(graph: Graph) -> Iterator[slice]:
+def _nearest(graph: Graph, points: Floats) -> NDArray[np.int32]:
+    """Indices of the k nearest points of a graph, without the point itself where it is one of them."""
+    tree = _core.Tree(graph.points, graph.threads)
+    indices, squared = tree.nearest(points, graph.k + 1, graph.threads)
+    return np.where(squared[:, :1] == 0, indices[:, 1:], indices[:, :-1])
+
+
+def _largest_height(heights: Floats) -> float:
+    """Height above which a point is an outlier, from those of all points that planes were fitted to."""
+    return max(VOLUME.least_height, VOLUME.usual_height * float(np.quantile(heights, VOLUME.usual_share)))
+
+
+def _blocks(count: int) -> Iterator[slice]:
     """Rows in blocks, so that a table of neighbours' coordinates stays small."""
-    return (slice(start, start + 65_536) for start in range(0, len(graph.points), 65_536))
+    return (slice(start, start + 65_536) for start in range(0, count, 65_536))
 
 
 def _offsets(graph: Graph, rows: slice) -> tuple[Floats, Floats]:
     """From points to their neighbours, and the distances of the k-th."""
     offsets = graph.points[graph.neighbours[rows]] - graph.points[rows, None]
     return offsets, np.sqrt(np.einsum("ni,ni->n", offsets[:, -1], offsets[:, -1]))
+
+
+def _reach(graph: Graph, chosen: Mask) -> Floats:
+    """Return the distances of the k-th neighbours of the chosen points."""
+    return np.asarray(np.linalg.norm(graph.points[graph.neighbours[chosen, -1]] - graph.points[chosen], axis=1))
 
 
 def _excess(graph: Graph, size: Floats) -> Floats:
@@ -194,11 +244,14 @@ def _quartiles(size: Floats) -> tuple[float, float]:
     return float(high), max(float(high - low), VOLUME.least_spread)
 
 
-def _largest_on_surfaces(size: Floats) -> float:
-    """Fit two normal distributions to log s; above the limit the one of larger s is more likely. Infinite for one."""
+def _largest_on_surfaces(size: Floats) -> tuple[float, float]:
+    """Fit two normal distributions to log s; above the limit the one of larger s is more likely. Infinite for one.
+
+    With the limit, return the distance of the two means over the sum of the standard deviations.
+    """
     finite = np.sort(size[np.isfinite(size)])
     if len(finite) < 2 or finite[0] == finite[-1]:
-        return np.inf
+        return np.inf, np.inf
     values = finite[:: -(-len(finite) // VOLUME.sample)]
     limit, separation = np.inf, VOLUME.least_separation
     for start in VOLUME.initial_quantiles:
@@ -209,7 +262,7 @@ def _largest_on_surfaces(size: Floats) -> float:
             between = np.linspace(means[0], means[1], 400)
             below, above = _log_likelihoods(between, *mixture).T
             limit = float(between[np.argmax(above > below)])
-    return limit
+    return limit, float(separation)
 
 
 def _fit_mixture(values: Floats, means: Floats) -> tuple[Floats, Floats, Floats]:
