@@ -47,7 +47,9 @@ class DeformationVerdictParameters:
         A constant, and weights of the features in the order of `Evidence.features`; fitted to the 146
         runs of the experiment on deformation, which prints the constants that fit its own.
     least_agreeing : int
-        Correspondences that agree with a success, at least: without them points may slide along the surface (chosen).
+        Correspondences that agree with a success, at least: without them points may slide along the surface (chosen);
+    sliding : float
+        and this is the largest confidence (chosen).
     success : float
         Least confidence of a success: on bodies not fitted to, all runs that are wrong had less.
     """
@@ -64,6 +66,7 @@ class DeformationVerdictParameters:
     strains: tuple[float, float] = (0.02, 0.05)
     logit: tuple[float, ...] = (-6.36, -5.57, 3.74, 2.71, -2.49)
     least_agreeing: int = 10
+    sliding: float = 0.5
     success: float = 0.97
 
 
@@ -199,15 +202,16 @@ def judge_deformation(evidence: Evidence) -> tuple[bool, float, str]:
     """
     constant, *weights = VERDICT.logit
     logit = constant + float(np.dot(weights, list(evidence.features().values())))
-    confidence = float(1 / (1 + np.exp(-np.clip(logit, -50, 50))))
+    probability = float(1 / (1 + np.exp(-np.clip(logit, -50, 50))))
     figures = (
         f"overlap {100 * evidence.overlap:.0f} %, {100 * evidence.explained:.0f} % of the target explained, "
         f"{evidence.agreeing} of {evidence.tried} correspondences agree, strain {100 * evidence.strain:.0f} %"
     )
-    if confidence < VERDICT.success:
+    if probability < VERDICT.success:
         why = "the clouds may be of different bodies, or too much may have changed"
     elif evidence.agreeing < VERDICT.least_agreeing:
+        probability = min(probability, VERDICT.sliding)
         why = "too few correspondences to tell where points are along the surface"
     else:
-        return True, confidence, f"deformed: {figures}"
-    return False, confidence, f"not deformed: {figures}; {why}"
+        return True, probability, f"deformed: {figures}"
+    return False, probability, f"not deformed: {figures}; {why}"
