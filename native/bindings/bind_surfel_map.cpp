@@ -18,6 +18,16 @@ FrameVoxels voxels_of(const Numbers& counts, const Points& means, const Moments&
     return {counts.data(), means.data(), moments.data(), count};
 }
 
+nb::tuple voxels_of_frame(const Points& points, double size) {
+    require(size > 0, "a voxel needs a positive size");
+    VoxelAccumulator voxels(size);
+    without_gil([&] { voxels.add(points.data(), points.shape(0)); });
+    const std::size_t count = voxels.voxel_count();
+    NewArray<double> counts({count}), means({count, 3}), moments({count, 6});
+    voxels.write(counts.data(), means.data(), moments.data());
+    return nb::make_tuple(counts.release(), means.release(), moments.release());
+}
+
 void init_map(SurfelMap* self, double voxel, int levels, double max_thickness) {
     require(voxel > 0 && levels > 0 && levels < 16, "a surfel map needs a positive voxel size and 1 to 15 levels");
     new (self) SurfelMap(voxel, levels, max_thickness);
@@ -85,6 +95,7 @@ nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points
 
 void bind_surfel_map(nb::module_& module) {
     module.def("transform_each", &transform_points, "points"_a, "pose_of"_a, "poses"_a, "threads"_a);
+    module.def("frame_voxels", &voxels_of_frame, "points"_a, "size"_a);
     nb::class_<SurfelMap>(module, "SurfelMap")
         .def("__init__", &init_map, "voxel"_a, "levels"_a, "max_thickness"_a)
         .def("__len__", &SurfelMap::root_count)

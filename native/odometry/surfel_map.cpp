@@ -6,17 +6,17 @@
 
 #include "common/parallel.hpp"
 #include "odometry/symmetric_matrix.hpp"
+#include "odometry/voxel_keys.hpp"
 
 namespace graphreg {
 
 namespace {
 
-constexpr std::uint64_t no_key = ~std::uint64_t{0};
-constexpr int axis_bits = 21;
-constexpr std::int64_t most_voxels = std::int64_t{1} << (axis_bits - 1);  // from the origin along an axis
 // A surfel needs this many points (chosen), an extent of this share of its voxel (chosen; a uniform plane has 0.29),
 // and an extent of this multiple of its thickness (chosen): a scan line is no plane.
 constexpr double least_points = 10, least_extent = 0.1, least_flatness = 3;
+// A surfel of so many points (chosen) is settled: smaller voxels inside get no more points.
+constexpr double settled_points = 500;
 // It is estimated again when the number of points has grown by this factor (chosen).
 constexpr double refit_growth = 1.2;
 
@@ -29,12 +29,6 @@ bool key_of(const std::array<double, 3>& point, double size, std::uint64_t& key,
         key = key << axis_bits | static_cast<std::uint64_t>(voxel[axis] + most_voxels);
     }
     return true;
-}
-
-std::size_t slot_of(std::uint64_t key, std::size_t slots) {
-    key ^= key >> 29, key *= 0xbf58476d1ce4e5b9ULL;
-    key ^= key >> 32;
-    return static_cast<std::size_t>(key) & (slots - 1);
 }
 
 // The number of the child that contains an offset from the centre of the parent; the offset is then from the child's.
@@ -55,7 +49,7 @@ SurfelMap::SurfelMap(double voxel, int levels, double max_thickness)
       root_size_(voxel * static_cast<double>(1 << (levels - 1))),
       levels_(levels),
       max_variance_(max_thickness * max_thickness),
-      keys_(1 << 10, no_key),
+      keys_(1 << 10, no_voxel_key),
       roots_(1 << 10, -1) {}
 
 std::int32_t SurfelMap::new_node(const std::array<double, 3>& origin) {
@@ -81,23 +75,23 @@ void SurfelMap::release(std::int32_t node) {
 std::int32_t SurfelMap::root_of(std::uint64_t key) const {
     for (std::size_t slot = slot_of(key, keys_.size());; slot = (slot + 1) & (keys_.size() - 1)) {
         if (keys_[slot] == key) return roots_[slot];
-        if (keys_[slot] == no_key) return -1;
+        if (keys_[slot] == no_voxel_key) return -1;
     }
 }
 
 void SurfelMap::set_root(std::uint64_t key, std::int32_t node) {
     std::size_t slot = slot_of(key, keys_.size());
-    while (keys_[slot] != no_key) slot = (slot + 1) & (keys_.size() - 1);
+    while (keys_[slot] != no_voxel_key) slot = (slot + 1) & (keys_.size() - 1);
     keys_[slot] = key, roots_[slot] = node;
     ++root_count_;
 }
 
 void SurfelMap::grow() {
-    const auto keys = std::exchange(keys_, std::vector<std::uint64_t>(2 * keys_.size(), no_key));
+    const auto keys = std::exchange(keys_, std::vector<std::uint64_t>(2 * keys_.size(), no_voxel_key));
     const auto roots = std::exchange(roots_, std::vector<std::int32_t>(keys_.size(), -1));
     root_count_ = 0;
     for (std::size_t slot = 0; slot < keys.size(); ++slot)
-        if (keys[slot] != no_key) set_root(keys[slot], roots[slot]);
+        if (keys[slot] != no_voxel_key) set_root(keys[slot], roots[slot]);
 }
 
 void SurfelMap::insert(const FrameVoxels& frame, const RigidTransform& T_map_frame, int threads) {
@@ -137,7 +131,7 @@ void SurfelMap::insert(const FrameVoxels& frame, const RigidTransform& T_map_fra
                 changed.emplace_back(at, size);
             }
             covered = covered || node.planar;
-            if (level + 1 == levels_) break;
+            if (level + 1 == levels_ || (node.planar && node.count >= settled_points)) break;
             size /= 2;
             const std::size_t number = descend(within, size);
             std::int32_t next = node.child[number];
@@ -175,11 +169,11 @@ void SurfelMap::fit(Node& node, double size) const {
 }
 
 void SurfelMap::forget(const double* centre, double radius) {
-    const auto keys = std::exchange(keys_, std::vector<std::uint64_t>(keys_.size(), no_key));
+    const auto keys = std::exchange(keys_, std::vector<std::uint64_t>(keys_.size(), no_voxel_key));
     const auto roots = std::exchange(roots_, std::vector<std::int32_t>(keys_.size(), -1));
     root_count_ = 0;
     for (std::size_t slot = 0; slot < keys.size(); ++slot) {
-        if (keys[slot] == no_key) continue;
+        if (keys[slot] == no_voxel_key) continue;
         const auto& origin = nodes_[static_cast<std::size_t>(roots[slot])].origin;
         double squared = 0;
         for (std::size_t axis = 0; axis < 3; ++axis)

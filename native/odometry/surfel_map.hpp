@@ -8,14 +8,9 @@
 #include <vector>
 
 #include "engine/rigid_transforms.hpp"
+#include "odometry/frame_voxels.hpp"
 
 namespace graphreg {
-
-// Voxels of one frame, not owned: number of points, mean and second moments (xx yy zz xy xz yz) about it.
-struct FrameVoxels {
-    const double *counts, *means, *moments;  // (count), (count, 3), (count, 6)
-    std::size_t count;
-};
 
 struct Surfel {
     std::array<double, 3> point, normal;
@@ -66,7 +61,7 @@ private:
     double max_variance_;
     std::vector<Node> nodes_;
     std::vector<std::int32_t> unused_;
-    std::vector<std::uint64_t> keys_;  // open addressing; `no_key` where free
+    std::vector<std::uint64_t> keys_;  // open addressing; `no_voxel_key` where free
     std::vector<std::int32_t> roots_;
     std::size_t root_count_ = 0;
 };

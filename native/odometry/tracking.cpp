@@ -43,19 +43,26 @@ std::array<double, 3> mean_of(const FrameVoxels& frame) {
     return mean;
 }
 
+// The surfel that a voxel of the frame is in, or null, and whether the map has points there.
+struct Association {
+    const Surfel* surfel = nullptr;
+    bool occupied = false;
+};
+
 // Calls use(correspondence or null, occupied, part) for every stride-th voxel of the frame; parts are over fixed
-// ranges.
+// ranges. With `again`, voxels are in the same surfels as the last time.
 template <class Part, class Use>
 std::vector<Part> over_correspondences(const SurfelMap& map, const FrameVoxels& frame, const RigidTransform& pose,
-                                       const std::array<double, 3>& pivot, std::size_t stride, int threads, Use&& use) {
+                                       const std::array<double, 3>& pivot, std::size_t stride,
+                                       std::vector<Association>& associations, bool again, int threads, Use&& use) {
     const std::size_t count = (frame.count + stride - 1) / stride;
     std::vector<Part> parts((count + grain - 1) / grain);
     parallel_for(count, grain, threads, [&](std::size_t begin, std::size_t end) {
         Part& part = parts[begin / grain];
         for (std::size_t i = stride * begin; i < std::min(stride * end, frame.count); i += stride) {
             const auto x = pose.transformed(frame.means + 3 * i);
-            bool occupied;
-            const Surfel* surfel = map.find(x, occupied);
+            auto& [surfel, occupied] = associations[i];
+            if (!again) surfel = map.find(x, occupied);
             if (!surfel) {
                 use(static_cast<const Correspondence*>(nullptr), occupied, part);
                 continue;
@@ -91,11 +98,12 @@ TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTra
     TrackedPose result;
     result.pose = start;
     double kernel = settings.kernel;
+    std::vector<Association> associations(frame.count);
     for (int n = 0; n < settings.max_steps && !result.converged; ++n) {
         const double squared_kernel = kernel * kernel, squared_noise = settings.noise * settings.noise;
         const bool fine = kernel <= settings.least_kernel;
         const auto parts = over_correspondences<NormalEquations>(
-            map, frame, result.pose, pivot, fine ? 1 : coarse_stride, threads,
+            map, frame, result.pose, pivot, fine ? 1 : coarse_stride, associations, false, threads,
             [&](const Correspondence* c, bool, NormalEquations& sums) {
                 if (!c) return;
                 const double scale = 1 / (1 + c->residual * c->residual / (squared_kernel + 9 * c->variance));
@@ -111,8 +119,10 @@ TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTra
         result.converged = fine && step.size < settings.tolerance;
         kernel = std::max(kernel * settings.shrinkage, settings.least_kernel);
     }
+    // A last step within the tolerance leaves the voxels in their surfels.
     const auto parts = over_correspondences<TrackedPose>(
-        map, frame, result.pose, pivot, 1, threads, [&](const Correspondence* c, bool occupied, TrackedPose& part) {
+        map, frame, result.pose, pivot, 1, associations, result.converged, threads,
+        [&](const Correspondence* c, bool occupied, TrackedPose& part) {
             part.overlapping += occupied;
             if (!c) return;
             ++part.matched;

@@ -272,6 +272,10 @@ class SurfelGrid:
         """Normal equations of such a step: A (6, 6), b (6,), the sum of weights, the weighted sum of squared
         residuals."""
 
+def frame_voxels(points: _Floats, size: float) -> tuple[_Floats, _Floats, _Floats]:
+    """Number of points (V,), mean (V, 3) and second moments about it (V, 6: xx yy zz xy xz yz) of each voxel of a frame
+    (N, 3), in the order in which its points reach them."""
+
 class SurfelMap:
     """Incremental map of planar surfels: a hash table of octrees with voxels of `voxel`, 2 `voxel`, ... on `levels`
     levels. The largest voxel whose points have a standard deviation of at most `max_thickness` along a normal is a

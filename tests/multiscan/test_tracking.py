@@ -55,6 +55,24 @@ def random_pose(rng: np.random.Generator, radians: float, metres: float) -> np.n
     return pose(rotation_from_vector(rng.normal(size=3) * radians), rng.normal(size=3) * metres)
 
 
+@pytest.mark.parametrize("shift", [0.0, -3.7, 5e5])
+def test_voxels_of_a_frame_have_the_moments_of_their_points(shift: float) -> None:
+    """As of the twins; voxels come in the order in which the points reach them."""
+    points = np.random.default_rng(1).normal(size=(2000, 3)) * [3, 2, 0.5] + shift
+    size = 0.7
+    counts, means, moments = _core.frame_voxels(points, size)
+    which = twins.group_by_voxel(points, size)
+    reached = list(dict.fromkeys(which.tolist()))
+    assert len(counts) == len(reached)
+    for voxel, count, mean, moment in zip(reached, counts, means, moments, strict=True):
+        members = points[which == voxel]
+        expected = twins.voxel_moments(members, np.ones(len(members)))
+        assert count == expected[0]
+        # Rounding of coordinates, and of products of offsets within a voxel.
+        np.testing.assert_allclose(mean, expected[1], rtol=1e-15, atol=1e-14)
+        np.testing.assert_allclose(moment, expected[2], atol=1e-12 * count + 4e-16 * abs(shift) * size * count)
+
+
 def test_surfels_are_the_planes_of_the_largest_flat_voxels() -> None:
     voxel, levels, thickness = 0.2, 3, 0.02
     rng = np.random.default_rng(1)

@@ -215,8 +215,7 @@ class SurfelTracker:
 
     def voxels_of(self, points: Floats) -> FrameVoxels:
         """Group the points of a frame, (N, 3), by voxel."""
-        order, starts, _ = _core.group_by_voxel(points, self.voxel, self._threads)
-        return FrameVoxels(*_core.voxel_moments(points, None, order, starts, self._threads))
+        return FrameVoxels(*_core.frame_voxels(points, self.voxel))
 
     def track(self, frame: FrameVoxels, predicted: Floats) -> TrackedFrame:
         """Estimate the pose of a frame from a prediction, (4, 4)."""
