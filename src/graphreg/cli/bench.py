@@ -80,6 +80,10 @@ def bench(
       graphreg bench engine --starts 2 --pairs '*dragon*'
     """
     import json
+    import os
+
+    # Before numpy is imported: idle threads of OpenBLAS spin, and would compete with the method that is measured next.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from graphreg.argument_checks import check_choice
     from graphreg.errors import InputError
