@@ -14,7 +14,7 @@ import graphreg._core as _core
 from graphreg.clouds import Cloud, Floats
 from graphreg.errors import InputError
 from graphreg.multiscan.pose_graph import rotation_vectors
-from graphreg.poses import pose, rotation_from_vector
+from graphreg.poses import cross_matrices, rotation_from_vector
 
 # Attributes of a cloud that have the time of each point: Ouster's, Velodyne's and Hesai's, Robosense's, Livox's.
 TIME_FIELDS = ("t", "time", "timestamp", "offset_time")
@@ -147,6 +147,7 @@ def deskewed(points: Floats, times: Floats, T_previous_frame: Floats, threads: i
 
     Examples
     --------
+    >>> from graphreg.poses import pose
     >>> ahead = pose(np.eye(3), [2.0, 0.0, 0.0])
     >>> deskewed(np.array([[9.0, 0, 0], [9.0, 0, 0]]), np.array([-0.5, 0.5]), ahead)
     array([[ 8.,  0.,  0.],
@@ -166,6 +167,15 @@ def sensor_poses(T_previous_frame: Floats, times: Floats) -> Floats:
     """
     rotation = rotation_vectors(T_previous_frame[None, :3, :3])[0]
     velocity = rotation_from_vector(-rotation / 2) @ T_previous_frame[:3, 3]
-    return np.array(
-        [pose(rotation_from_vector(t * rotation), t * rotation_from_vector(t / 2 * rotation) @ velocity) for t in times]
-    )
+    poses = np.tile(np.eye(4), (len(times), 1, 1))
+    poses[:, :3, :3] = _rotations_by(rotation, times)
+    poses[:, :3, 3] = times[:, None] * (_rotations_by(rotation, times / 2) @ velocity)
+    return poses
+
+
+def _rotations_by(vector: Floats, shares: Floats) -> Floats:
+    """Rotations (K, 3, 3) by shares of a rotation vector (Rodrigues)."""
+    angle = float(np.linalg.norm(vector))
+    cross = cross_matrices(vector[None] / (angle or 1.0))[0]
+    sin, versine = np.sin(shares * angle), 2 * np.sin(shares * angle / 2) ** 2
+    return np.asarray(np.eye(3) + sin[:, None, None] * cross + versine[:, None, None] * (cross @ cross))
