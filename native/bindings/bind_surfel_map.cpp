@@ -18,14 +18,15 @@ FrameVoxels voxels_of(const Numbers& counts, const Points& means, const Moments&
     return {counts.data(), means.data(), moments.data(), count};
 }
 
-nb::tuple voxels_of_frame(const Points& points, double size) {
+nb::tuple voxels_of_frame(const Points& points, const std::optional<Numbers>& times, double size) {
     require(size > 0, "a voxel needs a positive size");
+    require(!times || times->shape(0) == points.shape(0), "there must be a time for each point");
     VoxelAccumulator voxels(size);
-    without_gil([&] { voxels.add(points.data(), points.shape(0)); });
+    without_gil([&] { voxels.add(points.data(), data_or_null(times), points.shape(0)); });
     const std::size_t count = voxels.voxel_count();
-    NewArray<double> counts({count}), means({count, 3}), moments({count, 6});
-    voxels.write(counts.data(), means.data(), moments.data());
-    return nb::make_tuple(counts.release(), means.release(), moments.release());
+    NewArray<double> counts({count}), means({count, 3}), moments({count, 6}), mean_times({count});
+    voxels.write(counts.data(), means.data(), moments.data(), mean_times.data());
+    return nb::make_tuple(counts.release(), means.release(), moments.release(), mean_times.release());
 }
 
 void init_map(SurfelMap* self, double voxel, int levels, double max_thickness) {
@@ -91,11 +92,28 @@ nb::tuple track_frame(const SurfelMap& self, const Numbers& counts, const Points
                           found.matched, found.inliers, found.converged);
 }
 
+nb::tuple track_moving_frame(const SurfelMap& self, const Numbers& counts, const Points& means, const Moments& moments,
+                             const Numbers& times, const Pose& start, double kernel, double least_kernel,
+                             double shrinkage, double noise, int max_steps, double tolerance, double inertia,
+                             int threads) {
+    const FrameVoxels frame = voxels_of(counts, means, moments);
+    require(frame.count > 0 && times.shape(0) == frame.count, "a frame needs voxels, and a time for each of them");
+    const TrackedSweep found = without_gil([&] {
+        return track_sweep(self, frame, times.data(), RigidTransform::from_matrix(start.data()),
+                           {kernel, least_kernel, shrinkage, noise, max_steps, tolerance}, inertia, threads);
+    });
+    NewArray<double> pose({4, 4}), first({4, 4}), last({4, 4});
+    found.pose.to_matrix(pose.data());
+    found.moved_by(-0.5).to_matrix(first.data());
+    found.moved_by(0.5).to_matrix(last.data());
+    return nb::make_tuple(pose.release(), first.release(), last.release());
+}
+
 }  // namespace
 
 void bind_surfel_map(nb::module_& module) {
     module.def("transform_each", &transform_points, "points"_a, "pose_of"_a, "poses"_a, "threads"_a);
-    module.def("frame_voxels", &voxels_of_frame, "points"_a, "size"_a);
+    module.def("frame_voxels", &voxels_of_frame, "points"_a, "times"_a.none(), "size"_a);
     nb::class_<SurfelMap>(module, "SurfelMap")
         .def("__init__", &init_map, "voxel"_a, "levels"_a, "max_thickness"_a)
         .def("__len__", &SurfelMap::root_count)
@@ -103,7 +121,9 @@ void bind_surfel_map(nb::module_& module) {
         .def("forget", &forget, "centre"_a, "radius"_a)
         .def("find", &find_surfels, "points"_a)
         .def("track", &track_frame, "counts"_a, "means"_a, "moments"_a, "start"_a, "kernel"_a, "least_kernel"_a,
-             "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "threads"_a);
+             "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "threads"_a)
+        .def("track_sweep", &track_moving_frame, "counts"_a, "means"_a, "moments"_a, "times"_a, "start"_a, "kernel"_a,
+             "least_kernel"_a, "shrinkage"_a, "noise"_a, "max_steps"_a, "tolerance"_a, "inertia"_a, "threads"_a);
 }
 
 }  // namespace graphreg

@@ -3,41 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/damped_solver.hpp"
+
 namespace graphreg {
 
 namespace {
 
 using Matrix6 = double[6][6];
-
-// Solves a x = b for the symmetric matrix a by Cholesky's factors, in the free directions only (the others stay 0).
-// A millionth of the largest diagonal entry is added to the diagonal: it damps steps in degenerate directions.
-std::array<double, 6> solve(const Matrix6& a, const double (&b)[6], const std::array<bool, 6>& free) {
-    double l[6][6] = {}, y[6] = {};
-    std::array<double, 6> x{};
-    double largest = 0;
-    for (int i = 0; i < 6; ++i)
-        if (free[i]) largest = std::max(largest, a[i][i]);
-    if (!(largest > 0)) return x;
-    for (int i = 0; i < 6; ++i) {
-        if (!free[i]) continue;
-        for (int j = 0; j <= i; ++j) {
-            if (!free[j]) continue;
-            double sum = a[i][j] + (i == j ? 1e-6 * largest : 0);
-            for (int k = 0; k < j; ++k) sum -= l[i][k] * l[j][k];
-            l[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12 * largest)) : sum / l[j][j];
-        }
-        double sum = b[i];
-        for (int k = 0; k < i; ++k) sum -= l[i][k] * y[k];
-        y[i] = sum / l[i][i];
-    }
-    for (int i = 6; i-- > 0;) {
-        if (!free[i]) continue;
-        double sum = y[i];
-        for (int k = i + 1; k < 6; ++k) sum -= l[k][i] * x[k];
-        x[i] = sum / l[i][i];
-    }
-    return x;
-}
 
 // The equations in rotations about `centre` instead of the origin: a <- C^T a C, b <- C^T b with C = (1 0; K 1), since
 // a rotation w about the centre is one about the origin and a translation K w = centre x w.
@@ -81,7 +53,7 @@ Step gauss_newton_step(const NormalEquations& equations, const DegreesOfFreedom&
     const auto centre = dof.needs_pivot() ? pose.transformed(dof.pivot.data()) : std::array<double, 3>{};
     double a[6][6], b[6];
     rotate_about(centre, equations, a, b);
-    const auto step = solve(a, b, dof.free);
+    const auto step = solve_damped(a, b, dof.free);
     double size = 0;
     for (const double entry : step) size = std::max(size, std::abs(entry));
     const auto rotated = RigidTransform{}.then({step[0], step[1], step[2], 0, 0, 0}).rotated(centre.data());

@@ -35,7 +35,7 @@ std::int32_t VoxelAccumulator::cell_of(std::uint64_t key, const double* point) {
     return slots_[slot];
 }
 
-void VoxelAccumulator::add(const double* points, std::size_t count) {
+void VoxelAccumulator::add(const double* points, const double* times, std::size_t count) {
     constexpr double most = static_cast<double>(most_voxels - 2);
     if (count > 0 && std::exchange(empty_, false))
         for (std::size_t axis = 0; axis < 3; ++axis) origin_[axis] = std::floor(points[axis] * inverse_size_);
@@ -53,18 +53,20 @@ void VoxelAccumulator::add(const double* points, std::size_t count) {
         Cell& cell = cells_[static_cast<std::size_t>(at)];
         const double x = point[0] - cell.first[0], y = point[1] - cell.first[1], z = point[2] - cell.first[2];
         cell.count += 1;
+        if (times) cell.time += times[i];
         cell.sum[0] += x, cell.sum[1] += y, cell.sum[2] += z;
         cell.products[0] += x * x, cell.products[1] += y * y, cell.products[2] += z * z;
         cell.products[3] += x * y, cell.products[4] += x * z, cell.products[5] += y * z;
     }
 }
 
-void VoxelAccumulator::write(double* counts, double* means, double* moments) const {
+void VoxelAccumulator::write(double* counts, double* means, double* moments, double* times) const {
     for (std::size_t voxel = 0; voxel < cells_.size(); ++voxel) {
         const Cell& cell = cells_[voxel];
         const std::array<double, 3>& s = cell.sum;
         const std::array<double, 3> m = {s[0] / cell.count, s[1] / cell.count, s[2] / cell.count};
         counts[voxel] = cell.count;
+        times[voxel] = cell.time / cell.count;
         for (std::size_t axis = 0; axis < 3; ++axis) means[3 * voxel + axis] = cell.first[axis] + m[axis];
         double* moment = moments + 6 * voxel;
         const auto& p = cell.products;

@@ -21,19 +21,20 @@ class VoxelAccumulator {
 public:
     explicit VoxelAccumulator(double size);
 
-    void add(const double* points, std::size_t count);
+    // times: when each point was measured, or null.
+    void add(const double* points, const double* times, std::size_t count);
 
     std::size_t voxel_count() const { return cells_.size(); }
 
-    // Arrays for all voxels: (V), (V, 3), (V, 6).
-    void write(double* counts, double* means, double* moments) const;
+    // Arrays for all voxels: (V), (V, 3), (V, 6), and the mean times (V), 0 where they are unknown.
+    void write(double* counts, double* means, double* moments, double* times) const;
 
 private:
     // Sums of the offsets from the first point, so that coordinates far from the origin lose no precision.
     struct Cell {
         std::array<double, 3> first, sum = {};
         std::array<double, 6> products = {};
-        double count = 0;
+        double count = 0, time = 0;
     };
 
     std::int32_t cell_of(std::uint64_t key, const double* point);

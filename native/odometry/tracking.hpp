@@ -1,6 +1,7 @@
 // Tracking: the pose of a frame by robust point-to-plane Gauss-Newton steps on a surfel map.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include "engine/normal_equations.hpp"
@@ -30,5 +31,22 @@ struct TrackedPose {
 // T_map_frame from an initial pose.
 TrackedPose track(const SurfelMap& map, const FrameVoxels& frame, const RigidTransform& start,
                   const TrackingSettings& settings, int threads);
+
+// A frame that was measured while the sensor moved. At time t from -1/2 to 1/2, with 0 at the middle of the frame, it
+// is at `pose`, then rotated about the pivot by t times the vector (first three) and translated by t times the last
+// three.
+struct TrackedSweep {
+    RigidTransform pose;
+    std::array<double, 6> velocity = {};
+    std::array<double, 3> pivot = {};
+
+    // What is applied after `pose` at a time.
+    RigidTransform moved_by(double time) const;
+};
+
+// Pose and velocity together, from an initial pose. times: of each voxel; inertia: information on a velocity of 0, as a
+// share of what the frame has on its pose.
+TrackedSweep track_sweep(const SurfelMap& map, const FrameVoxels& frame, const double* times,
+                         const RigidTransform& start, const TrackingSettings& settings, double inertia, int threads);
 
 }  // namespace graphreg

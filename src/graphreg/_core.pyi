@@ -272,9 +272,9 @@ class SurfelGrid:
         """Normal equations of such a step: A (6, 6), b (6,), the sum of weights, the weighted sum of squared
         residuals."""
 
-def frame_voxels(points: _Floats, size: float) -> tuple[_Floats, _Floats, _Floats]:
-    """Number of points (V,), mean (V, 3) and second moments about it (V, 6: xx yy zz xy xz yz) of each voxel of a frame
-    (N, 3), in the order in which its points reach them."""
+def frame_voxels(points: _Floats, times: _Floats | None, size: float) -> tuple[_Floats, _Floats, _Floats, _Floats]:
+    """Number of points (V,), mean (V, 3), second moments about it (V, 6: xx yy zz xy xz yz) and mean time (V,) of each
+    voxel of a frame (N, 3), in the order in which its points reach them."""
 
 class SurfelMap:
     """Incremental map of planar surfels: a hash table of octrees with voxels of `voxel`, 2 `voxel`, ... on `levels`
@@ -314,6 +314,28 @@ class SurfelMap:
         Also returns the normal equations (6, 6) of the inliers, and of the other correspondences, with unit weights,
         for rotations about the mean of the frame; the number of voxels that overlap the map, that have a surfel, and
         that are inliers; and whether the steps converged.
+        """
+    def track_sweep(
+        self,
+        counts: _Floats,
+        means: _Floats,
+        moments: _Floats,
+        times: _Floats,
+        start: _Floats,
+        kernel: float,
+        least_kernel: float,
+        shrinkage: float,
+        noise: float,
+        max_steps: int,
+        tolerance: float,
+        inertia: float,
+        threads: int,
+    ) -> tuple[_Floats, _Floats, _Floats]:
+        """Pose (4, 4) at the middle of a frame that was measured while the sensor moved, and the transforms (4, 4)
+        that follow it at times -1/2 and 1/2.
+
+        times (V,): of each voxel; inertia: information that these transforms are the identity, as a share of what the
+        frame has on its pose.
         """
 
 def transform_each(points: _Floats, pose_of: _Indices, poses: _Floats, threads: int) -> _Floats:

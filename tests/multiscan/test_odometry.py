@@ -97,8 +97,8 @@ class FittingAt:
     def __init__(self, explained: dict[float, float]) -> None:
         self.explained = explained
 
-    def voxels_of(self, points: np.ndarray) -> FrameVoxels:
-        return FrameVoxels(np.ones(len(points)), points, np.zeros((len(points), 6)))
+    def voxels_of(self, points: np.ndarray, _: np.ndarray | None) -> FrameVoxels:
+        return FrameVoxels(np.ones(len(points)), points, np.zeros((len(points), 6)), np.zeros(len(points)))
 
     def track(self, _: FrameVoxels, start: np.ndarray) -> TrackedFrame:
         share = self.explained.get(round(float(start[0, 3]), 3), 0.0)

@@ -15,6 +15,7 @@ from tests.support.walks import NOISE, frame_at, in_first_frame, walk_frames, wa
 
 import graphreg._core as _core
 from graphreg.metrics import angular_error, translation_error
+from graphreg.multiscan.deskewing import deskewed, sensor_poses
 from graphreg.multiscan.tracking import (
     TRACKING,
     SurfelTracker,
@@ -60,14 +61,16 @@ def test_voxels_of_a_frame_have_the_moments_of_their_points(shift: float) -> Non
     """As of the twins; voxels come in the order in which the points reach them."""
     points = np.random.default_rng(1).normal(size=(2000, 3)) * [3, 2, 0.5] + shift
     size = 0.7
-    counts, means, moments = _core.frame_voxels(points, size)
+    point_times = points[:, 0] / 10
+    counts, means, moments, times = _core.frame_voxels(points, point_times, size)
     which = twins.group_by_voxel(points, size)
     reached = list(dict.fromkeys(which.tolist()))
     assert len(counts) == len(reached)
-    for voxel, count, mean, moment in zip(reached, counts, means, moments, strict=True):
+    for voxel, count, mean, moment, time in zip(reached, counts, means, moments, times, strict=True):
         members = points[which == voxel]
         expected = twins.voxel_moments(members, np.ones(len(members)))
         assert count == expected[0]
+        assert abs(time - point_times[which == voxel].mean()) < 1e-12 * (1 + abs(shift))
         # Rounding of coordinates, and of products of offsets within a voxel.
         np.testing.assert_allclose(mean, expected[1], rtol=1e-15, atol=1e-14)
         np.testing.assert_allclose(moment, expected[2], atol=1e-12 * count + 4e-16 * abs(shift) * size * count)
@@ -116,6 +119,26 @@ def test_a_frame_is_tracked_from_nearby(tracker: SurfelTracker, frames: list[np.
         assert translation_error(found.pose, truth[-1]) < 2 * NOISE
         assert 0.5 < found.overlap <= 1
         assert found.inliers <= found.correspondences <= len(frames[-1])
+
+
+def test_the_velocity_within_a_frame_is_estimated_with_its_pose(
+    tracker: SurfelTracker, frames: list[np.ndarray], truth: np.ndarray
+) -> None:
+    """Also where the points were deskewed by another velocity."""
+    velocity = pose(rotation_from_vector([0.01, -0.005, 0.06]), [0.1, 0.03, -0.02])
+    believed = pose(rotation_from_vector([0, 0, 0.03]), [0.05, 0, 0])
+    points = frames[-1]
+    times = np.linspace(-0.5, 0.5, len(points))[np.argsort(np.argsort(np.arctan2(points[:, 1], points[:, 0])))]
+    instants = np.linspace(-0.5, 0.5, 101)
+    instant_of = np.round((times + 0.5) * 100).astype(np.int32)
+    measured = _core.transform_each(points, instant_of, np.linalg.inv(sensor_poses(velocity, instants)), 1)
+    frame = tracker.voxels_of(deskewed(measured, times, believed), times)
+    found, moved = tracker.track_sweep(frame, truth[-1], believed)
+    assert angular_error(found, truth[-1]) < 0.1
+    assert translation_error(found, truth[-1]) < 2 * NOISE
+    # At the ends of the frame, half a frame from its middle, the error of the velocity counts by a half.
+    assert angular_error(moved, velocity) < 2 * 0.2
+    assert translation_error(moved, velocity) < 2 * 4 * NOISE
 
 
 def test_no_wrong_pose_is_a_success(tracker: SurfelTracker, frames: list[np.ndarray], truth: np.ndarray) -> None:

@@ -1,6 +1,8 @@
 """Deskewing: points that a moving sensor measured one after another, as seen at the middle of the frame.
 
-Within a frame the velocity is constant: the sensor moves as it did from the previous frame to this one.
+Within a frame the velocity is constant. It is estimated with the pose of the frame on the map of surfels
+(`SurfelTracker.track_sweep`); before there is such a map, the sensor moves as it did from the previous frame to this
+one.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class DeskewingParameters:
     instants : int
         The pose of the sensor is computed at so many instants of a frame.
     rounds : int
-        Where there is no velocity to begin with, pose and velocity are estimated in turn, so many times.
+        For the second frame, pose and velocity of the first two are estimated in turn, so many times.
     least_order : float
         Times can be guessed where the azimuth grows, or falls, for this share of the points more than it does the
         opposite.
@@ -142,7 +144,7 @@ def deskewed(points: Floats, times: Floats, T_previous_frame: Floats, threads: i
     times : (N,) ndarray
         From -1/2 to 1/2.
     T_previous_frame : (4, 4) ndarray
-        How the sensor moved from the middle of the previous frame to that of this one.
+        How the sensor moves in the time of a frame.
     threads : int, default 1
 
     Examples

@@ -151,7 +151,9 @@ class Localisation:
             step = self._localised(scan, predicted)
         except (InputError, OSError) as problem:
             step = FrameResult(predicted, False, 0.0, f"not localised: {problem}")
-        self._velocity = inverse(self._pose) @ step.pose if step.success and not self._lost else None
+        self._velocity = None
+        if step.success and scan is not None and not self._lost:
+            self._velocity = scan.velocity if scan.is_distorted else inverse(self._pose) @ step.pose
         self._pose, self._lost, self._previous = step.pose, not step.success, scan
         self._localised_before |= step.success
         return replace(
@@ -225,10 +227,7 @@ class Localisation:
 
     def _tracked(self, tracker: SurfelTracker, scan: LazyCloud, start: Floats) -> TrackedFrame:
         """The frame on the surfels of the map, from a pose in the coordinates of the map."""
-        found = tracker.track(scan.voxels(tracker), inverse(self._T_map_local) @ start)
-        if scan.is_distorted and found.success and not self._lost:
-            scan.deskew(inverse(self._pose) @ self._T_map_local @ found.pose, self._threads)
-            found = tracker.track(scan.voxels(tracker), found.pose)
+        found = scan.tracked(tracker, inverse(self._T_map_local) @ start, self._threads)
         return replace(found, pose=self._T_map_local @ found.pose)
 
     def _result(self, found: TrackedFrame, target: str, global_search: bool) -> FrameResult:

@@ -9,7 +9,7 @@ import numpy as np
 from graphreg.clouds import Floats
 from graphreg.engine.preprocessing import PreprocessedCloud
 from graphreg.multiscan.deskewing import deskewed
-from graphreg.multiscan.tracking import FrameVoxels, SurfelTracker, displacement
+from graphreg.multiscan.tracking import FrameVoxels, SurfelTracker, TrackedFrame, displacement
 from graphreg.poses import inverse, transform
 from graphreg.registration import prepare_sample
 from graphreg.voxels import voxel_downsample
@@ -45,10 +45,12 @@ class LazyCloud:
     ----------
     points : (N, 3) ndarray
         A copy, so that the caller's array can be released.
+    velocity : (4, 4) ndarray
+        The transform from the previous frame by which the points are deskewed.
     """
 
     def __init__(self, points: Floats, seed: int, times: Floats | None = None) -> None:
-        self.points = points.copy()
+        self.points, self.velocity = points.copy(), np.eye(4)
         self._measured, self._times, self._seed = self.points, times, seed
         self._preprocessed: PreprocessedCloud | None = None
         self._voxels: tuple[SurfelTracker, FrameVoxels] | None = None
@@ -60,8 +62,9 @@ class LazyCloud:
 
     def deskew(self, T_previous_frame: Floats, threads: int = 1) -> None:
         """Correct the points for this transform from the previous frame, if their times are known."""
-        if self._times is not None:
+        if self._times is not None and not np.array_equal(T_previous_frame, self.velocity):
             self.points = deskewed(self._measured, self._times, T_previous_frame, threads)
+            self.velocity = T_previous_frame
             self._preprocessed = self._voxels = None
 
     @property
@@ -74,8 +77,20 @@ class LazyCloud:
     def voxels(self, tracker: SurfelTracker) -> FrameVoxels:
         """For a tracker."""
         if self._voxels is None or self._voxels[0] is not tracker:
-            self._voxels = tracker, tracker.voxels_of(self.points)
+            self._voxels = tracker, tracker.voxels_of(self.points, self._times)
         return self._voxels[1]
+
+    def tracked(self, tracker: SurfelTracker, predicted: Floats, threads: int = 1) -> TrackedFrame:
+        """Track the frame; where its times are known, it is deskewed by the velocity that it is found to have."""
+        if not self.is_distorted:
+            return tracker.track(self.voxels(tracker), predicted)
+        velocity_before = self.velocity
+        start, velocity = tracker.track_sweep(self.voxels(tracker), predicted, velocity_before)
+        self.deskew(velocity, threads)
+        found = tracker.track(self.voxels(tracker), predicted, start)
+        if not found.success:
+            self.deskew(velocity_before, threads)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,7 +165,8 @@ class Odometry:
                 self._loops.add(number, scan.points, step.pose, self._tracker.voxel, self._lost_since_keyframe)
         self._lost_since_keyframe = not keyframe and (self._lost_since_keyframe or not step.success)
         if step.success and step.target and not self._lost:
-            self._velocity = inverse(self._pose) @ step.pose
+            measured = scan.is_distorted and self._tracker is not None
+            self._velocity = scan.velocity if measured else inverse(self._pose) @ step.pose
         self._pose, self._lost = step.pose, not step.success
         return replace(
             step, keyframe=keyframe, number=number, name=frame_name(frame, number), points=points,
@@ -236,13 +237,10 @@ class Odometry:
         """The frame on the map of surfels; None where it is not tracked, or the prediction is a guess."""
         if self._tracker is None or self._velocity is None or self._lost:
             return None
-        found = self._tracker.track(scan.voxels(self._tracker), predicted)
+        found = scan.tracked(self._tracker, predicted, self._threads)
         if not found.success:
             # After a jolt the sensor is nearer to its last pose than to where the jolt would take it.
-            found = self._tracker.track(scan.voxels(self._tracker), self._pose)
-        if scan.is_distorted and found.success:
-            scan.deskew(inverse(self._pose) @ found.pose, self._threads)
-            found = self._tracker.track(scan.voxels(self._tracker), found.pose)
+            found = scan.tracked(self._tracker, self._pose, self._threads)
         if not found.success:
             return None
         return FrameResult(
@@ -323,23 +321,20 @@ class Odometry:
 
     def _aligned_to_surfels(self, scan: LazyCloud, step: FrameResult) -> tuple[FrameResult, bool]:
         """The same frame with the pose that the map of surfels determines more precisely, and whether it does."""
-        confirmed = self._tracker is None
-        for _ in range(DESKEWING.rounds if scan.is_distorted and not self._lost else 1):
-            tracker = self._tracker
-            if tracker is None:
-                break
-            if scan.is_distorted and not self._lost:
+        if self._tracker is None:
+            return step, True
+        if scan.is_distorted and self._velocity is None and self._previous is not None:
+            # Now the first frame can be deskewed as well.
+            for _ in range(DESKEWING.rounds):
                 velocity = inverse(self._pose) @ step.pose
                 scan.deskew(velocity, self._threads)
-                if self._velocity is None and self._previous is not None:
-                    # Now the first frame can be deskewed as well.
-                    self._previous.cloud.deskew(velocity, self._threads)
-                    tracker = self._new_tracker(self._previous)
-            found = tracker.track(scan.voxels(tracker), step.pose)
-            confirmed = found.success
-            if confirmed:
-                step = replace(step, pose=found.pose)
-        return step, confirmed
+                self._previous.cloud.deskew(velocity, self._threads)
+                tracker = self._new_tracker(self._previous)
+                found = tracker.track(scan.voxels(tracker), step.pose)
+                if found.success:
+                    step = replace(step, pose=found.pose)
+        found = scan.tracked(self._tracker, step.pose, self._threads)
+        return replace(step, pose=found.pose) if found.success else step, found.success
 
     def _targets(self) -> dict[str, PosedCloud]:
         """The local map and the previous frame, or one of them where they are the same."""

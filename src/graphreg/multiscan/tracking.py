@@ -25,6 +25,7 @@ import numpy as np
 import graphreg._core as _core
 from graphreg.clouds import Floats
 from graphreg.engine.voxel_sizes import sizes_for_counts
+from graphreg.multiscan.deskewing import sensor_poses
 from graphreg.poses import inverse, nearest_rotation, pose, transform
 
 
@@ -51,6 +52,8 @@ class TrackingParameters:
         Gauss-Newton steps.
     tolerance : float
         Size of the last step: radians, unit of the data over the voxel size.
+    inertia : float
+        Information that the velocity within a frame is the predicted one, as a share of what the frame has on its pose.
     horizon : float
         Surfels farther from the frame than this times its radius are forgotten.
     least_correspondences : int
@@ -92,6 +95,7 @@ class TrackingParameters:
     noise: float = 0.1
     max_steps: int = 25
     tolerance: float = 5e-4
+    inertia: float = 1e-3
     horizon: float = 1.5
     least_correspondences: int = 100
     least_overlap: float = 0.4
@@ -120,11 +124,14 @@ class FrameVoxels:
     ----------
     counts, means, moments : (V,), (V, 3) and (V, 6) ndarray
         Of each voxel: number of points, their mean, and their second moments about it (xx yy zz xy xz yz).
+    times : (V,) ndarray
+        Mean of the times of its points; 0 where they are unknown.
     """
 
     counts: Floats
     means: Floats
     moments: Floats
+    times: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,20 +220,44 @@ class SurfelTracker:
             whole = self.voxels_of(prior_map)
             self._map.insert(whole.counts, whole.means, whole.moments, np.eye(4), threads)
 
-    def voxels_of(self, points: Floats) -> FrameVoxels:
-        """Group the points of a frame, (N, 3), by voxel."""
-        return FrameVoxels(*_core.frame_voxels(points, self.voxel))
+    def voxels_of(self, points: Floats, times: Floats | None = None) -> FrameVoxels:
+        """Group the points of a frame, (N, 3), by voxel; `times`: when each was measured, from -1/2 to 1/2."""
+        return FrameVoxels(*_core.frame_voxels(points, times, self.voxel))
 
-    def track(self, frame: FrameVoxels, predicted: Floats) -> TrackedFrame:
-        """Estimate the pose of a frame from a prediction, (4, 4)."""
+    def track_sweep(self, frame: FrameVoxels, predicted: Floats, velocity: Floats) -> tuple[Floats, Floats]:
+        """Estimate the pose of a frame and the velocity of the sensor within it, without a verdict.
+
+        Parameters
+        ----------
+        frame : FrameVoxels
+            With times, of points that are deskewed by `velocity`.
+        predicted, velocity : (4, 4) ndarray
+            Pose at the middle of the frame, and transform from the previous frame to this one; both are where the
+            steps begin.
+
+        Returns
+        -------
+        pose, velocity : (4, 4) ndarray
+        """
+        size = self.voxel
+        found, first, last = self._map.track_sweep(
+            frame.counts, frame.means, frame.moments, frame.times, predicted,
+            size * TRACKING.kernel, size * TRACKING.least_kernel, TRACKING.shrinkage, size * TRACKING.noise,
+            TRACKING.max_steps, size * TRACKING.tolerance, TRACKING.inertia, self._threads,
+        )  # fmt: skip
+        # Poses of the sensor at both ends of the frame.
+        first, last = np.array([first, last]) @ found @ sensor_poses(velocity, np.array([-0.5, 0.5]))
+        return _orthogonal(found), _orthogonal(inverse(first) @ last)
+
+    def track(self, frame: FrameVoxels, predicted: Floats, start: Floats | None = None) -> TrackedFrame:
+        """Estimate the pose of a frame from a prediction, (4, 4), or from `start`, where more is known."""
         size = self.voxel
         found, information, outlier_information, overlapping, matched, inliers, converged = self._map.track(
-            frame.counts, frame.means, frame.moments, predicted,
+            frame.counts, frame.means, frame.moments, predicted if start is None else start,
             size * TRACKING.kernel, size * TRACKING.least_kernel, TRACKING.shrinkage, size * TRACKING.noise,
             TRACKING.max_steps, size * TRACKING.tolerance, self._threads,
         )  # fmt: skip
-        # Rotations of many frames are composed: rounding must not accumulate.
-        found = pose(nearest_rotation(found[:3, :3]), found[:3, 3])
+        found = _orthogonal(found)
         overlap = overlapping / len(frame.counts)
         figures = overlap, inliers, matched, least_support(information, outlier_information)
         least = least_information(information)
@@ -356,6 +387,11 @@ def least_support(information: Floats, outlier_information: Floats) -> float:
     except np.linalg.LinAlgError:
         return 0.0
     return float(np.linalg.eigvalsh(root @ (information * np.outer(scale, scale)) @ root.T)[0])
+
+
+def _orthogonal(T: Floats) -> Floats:
+    """The pose without rounding, which must not accumulate where the poses of many frames are composed."""
+    return pose(nearest_rotation(T[:3, :3]), T[:3, 3])
 
 
 def _scale(information: Floats) -> Floats | None:
