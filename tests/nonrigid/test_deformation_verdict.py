@@ -56,4 +56,12 @@ def test_a_patch_of_the_target_that_nothing_explains_lowers_the_confidence() -> 
     assert judge_deformation(GOOD)[0]
     success, confidence, _ = judge_deformation(replace(GOOD, agreeing=VERDICT.least_agreeing - 1))
     assert not success
-    assert confidence <= VERDICT.sliding < VERDICT.success
+    assert confidence <= VERDICT.undecided < VERDICT.success
+
+
+def test_a_body_that_fits_with_its_sides_exchanged_is_ambiguous() -> None:
+    assert judge_deformation(replace(GOOD, margin=2 * VERDICT.least_margin))[0]
+    success, confidence, reason = judge_deformation(replace(GOOD, margin=VERDICT.least_margin / 2))
+    assert not success
+    assert confidence <= VERDICT.undecided
+    assert "ambiguous" in reason

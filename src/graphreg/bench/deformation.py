@@ -31,7 +31,14 @@ from graphreg.poses import transform
 from graphreg.registration import register
 
 TITLE = "Deformation"
-PARTS = (*ENGINE, "nonrigid", "datasets.deformed_bodies", "datasets.bodies", "datasets.implicit_surfaces")
+PARTS = (
+    *ENGINE,
+    "nonrigid",
+    "datasets.deformed_bodies",
+    "datasets.mannequin",
+    "datasets.bodies",
+    "datasets.implicit_surfaces",
+)
 BUDGET = 3600.0
 METHODS = ("rigid", "elastic", "cpd", "pycpd")
 POINTS, QUICK_POINTS = 1500, 600
@@ -49,7 +56,7 @@ FOR_VERDICT = (ANY_WHOLE, ANY_PARTIAL, FOREIGN, MIRRORED)
 WARPED, WARPED_FOREIGN = "real scans, warped", "real scans of different bodies"
 REAL = (WARPED, WARPED_FOREIGN)
 AMOUNTS = (0.3, 1.0)
-SYMMETRIC = ("hare turning its head",)
+SYMMETRIC = ("hare turning its head", "figure walking")
 SEPARATOR = ", "
 SEEDS, VERDICT_SEEDS = 3, 8
 # Iterations of pycpd, at most: its default, and on the larger clouds, where each takes seconds.

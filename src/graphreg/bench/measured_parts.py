@@ -29,4 +29,5 @@ MULTISCAN = (*ENGINE, "multiscan", "native.odometry")
 FRAMES = ("deskewing", "frames", "localisation", "loop_closure", "maps", "odometry", "tracking", "trajectory")
 MULTIWAY = (*ENGINE, "multiscan", *(f"-multiscan.{module}" for module in FRAMES))
 BATCHES = (*ENGINE, "batches", "files", "native.files")
-SYNTHETIC_SCANS = ("datasets", "native.datasets")
+# Without the bodies that deform.
+SYNTHETIC_SCANS = ("datasets", "-datasets.deformed_bodies", "-datasets.mannequin", "native.datasets")

@@ -15,15 +15,27 @@ import numpy as np
 
 from graphreg.argument_checks import check_choice, check_integer, check_number
 from graphreg.clouds import Floats, Mask
+from graphreg.datasets import bodies
 from graphreg.datasets.bodies import MILLIMETRE, hand_fingers
 from graphreg.datasets.contamination import add_outliers
 from graphreg.datasets.implicit_surfaces import ImplicitSurface
-from graphreg.datasets.scan_setups import SETUPS
+from graphreg.datasets.mannequin import figure_bones, standing_figure
 from graphreg.poses import pose, rotation_from_vector, transform
 
+Body = Callable[[int], ImplicitSurface]
 Deform = Callable[[Floats, float, int], Floats]
 # Points and normals in, which of them are visible out.
 Sees = Callable[[Floats, Floats], Mask]
+# Rotation vectors of the bones of the walking figure, in degrees.
+_STRIDE = {
+    "left thigh": (28.0, 0.0, 0.0),
+    "right thigh": (-22.0, 0.0, 0.0),
+    "right shin": (-28.0, 0.0, 0.0),
+    "left upper arm": (0.0, -45.0, 15.0),
+    "right upper arm": (0.0, 45.0, 15.0),
+    "right forearm": (0.0, 0.0, 35.0),
+    "head": (0.0, 0.0, 25.0),
+}
 # Cosine of the angle between a visible surface's normal and the ray, at least.
 LEAST_FACING = 0.15
 
@@ -58,7 +70,7 @@ def deformations() -> tuple[str, ...]:
     Examples
     --------
     >>> deformations()
-    ('hand closing', 'hare turning its head', 'dragon bending', 'casting twisting')
+    ('hand closing', 'hare turning its head', 'dragon bending', 'casting twisting', 'figure walking')
     """
     return tuple(_DEFORMATIONS)
 
@@ -84,7 +96,7 @@ def deformed_pair(
         One of `deformations()`.
     amount : float, default 1
         Share of the deformation, from -2 to 2: at 1 the fingers close by 40 degrees at each joint, the head turns by
-        60 degrees, the dragon bends by 70 degrees, the casting twists by 50 degrees.
+        60 degrees, the dragon bends by 70 degrees, the casting twists by 50 degrees, the figure takes a step.
     points : int, default 5000
         Number of points of each cloud, before outliers.
     viewpoint : float, optional
@@ -166,7 +178,7 @@ def deformed_frames(name: str, frames: int, *, points: int = 5000, seed: int = 0
 
 
 def _view(
-    body: str,
+    body: Body,
     variant: int,
     count: int,
     viewpoint: float | None,
@@ -187,10 +199,8 @@ def _view(
 
 
 @lru_cache(maxsize=8)
-def _surface(body: str, variant: int) -> ImplicitSurface:
-    surface = SETUPS[body].surface(variant, 0.0)
-    assert isinstance(surface, ImplicitSurface)
-    return surface
+def _surface(body: Body, variant: int) -> ImplicitSurface:
+    return body(variant)
 
 
 def sample_implicit(surface: ImplicitSurface, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -266,7 +276,7 @@ def _sensor(points: Floats, normals: Floats, viewpoint: float) -> Sees:
 
 
 def _close_hand(points: Floats, amount: float, variant: int) -> Floats:
-    """Linear blend skinning: every finger bends by 40 degrees at each of its three joints, the thumb by 25."""
+    """Every finger bends by 40 degrees at each of its three joints, the thumb by 25."""
     bones, radii, transforms = [], [], []
     for number, (line, radius, spread) in enumerate(hand_fingers(variant)):
         bones.append((np.array([0.35 * line[0, 0], 0, -0.048]), line[0]))
@@ -283,6 +293,24 @@ def _close_hand(points: Floats, amount: float, variant: int) -> Floats:
     bones.append((np.array([1.0, 2.0, -40.0]) * MILLIMETRE, np.array([-3.0, 6.0, -96.0]) * MILLIMETRE))
     radii.append(0.019)
     transforms.append(np.eye(4))
+    return _skinned(points, bones, radii, transforms)
+
+
+def _walk(points: Floats, amount: float, variant: int) -> Floats:
+    """The figure takes a step: arms down and to the front and back, an elbow and a knee bent, its head turned."""
+    bones = figure_bones(variant)
+    transforms: list[Floats] = []
+    for bone in bones:
+        rotation = rotation_from_vector(amount * np.radians(_STRIDE.get(bone.name, (0.0, 0.0, 0.0))))
+        carrier = transforms[bone.parent] if bone.parent >= 0 else np.eye(4)
+        transforms.append(carrier @ pose(rotation, bone.ends[0] - rotation @ bone.ends[0]))
+    return _skinned(points, [tuple(bone.ends) for bone in bones], [bone.radii.mean() for bone in bones], transforms)
+
+
+def _skinned(
+    points: Floats, bones: list[tuple[Floats, Floats]], radii: list[float], transforms: list[Floats]
+) -> Floats:
+    """Move points with the bones around them (linear blend skinning)."""
     distances = np.column_stack([_segment_distance(points, *ends) - r for ends, r in zip(bones, radii, strict=True)])
     weights = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / (2.5 * MILLIMETRE))
     weights /= weights.sum(axis=1, keepdims=True)
@@ -360,9 +388,10 @@ def rotate_each(points: Floats, centre: Floats, axis: Floats, angles: Floats) ->
     return np.asarray(centre + along + cos * (local - along) + sin * np.cross(axis, local))
 
 
-_DEFORMATIONS: dict[str, tuple[str, Deform]] = {
-    "hand closing": ("hand", _close_hand),
-    "hare turning its head": ("hare", _turn_head),
-    "dragon bending": ("dragon", _bend),
-    "casting twisting": ("casting", _twist),
+_DEFORMATIONS: dict[str, tuple[Body, Deform]] = {
+    "hand closing": (bodies.hand, _close_hand),
+    "hare turning its head": (bodies.hare, _turn_head),
+    "dragon bending": (bodies.dragon, _bend),
+    "casting twisting": (bodies.casting, _twist),
+    "figure walking": (standing_figure, _walk),
 }

@@ -48,8 +48,10 @@ class DeformationVerdictParameters:
         runs of the experiment on deformation, which prints the constants that fit its own.
     least_agreeing : int
         Correspondences that agree with a success, at least: without them points may slide along the surface (chosen);
-    sliding : float
-        and this is the largest confidence (chosen).
+    least_margin : float
+        and the margin before what a symmetry of the body leads to is so large (chosen):
+    undecided : float
+        else this is the largest confidence (chosen).
     success : float
         Least confidence of a success: on bodies not fitted to, all runs that are wrong had less.
     """
@@ -66,7 +68,8 @@ class DeformationVerdictParameters:
     strains: tuple[float, float] = (0.02, 0.05)
     logit: tuple[float, ...] = (-6.36, -5.57, 3.74, 2.71, -2.49)
     least_agreeing: int = 10
-    sliding: float = 0.5
+    least_margin: float = 0.07
+    undecided: float = 0.5
     success: float = 0.97
 
 
@@ -93,6 +96,9 @@ class Evidence:
         Root mean square over the source.
     inlier_rmse : float
         Of the overlap, across the surface, in the unit of the clouds; NaN without overlap.
+    margin : float
+        By what share the energy is higher from where a symmetry of the body takes it, with coherent point drift by how
+        much the objective is higher for each point; infinite where the body has none.
     """
 
     explained: float
@@ -103,6 +109,7 @@ class Evidence:
     tried: int
     strain: float
     inlier_rmse: float
+    margin: float = np.inf
 
     def features(self) -> dict[str, float]:
         """Return the features of the logistic model."""
@@ -210,8 +217,11 @@ def judge_deformation(evidence: Evidence) -> tuple[bool, float, str]:
     if probability < VERDICT.success:
         why = "the clouds may be of different bodies, or too much may have changed"
     elif evidence.agreeing < VERDICT.least_agreeing:
-        probability = min(probability, VERDICT.sliding)
+        probability = min(probability, VERDICT.undecided)
         why = "too few correspondences to tell where points are along the surface"
+    elif evidence.margin < VERDICT.least_margin:
+        probability = min(probability, VERDICT.undecided)
+        why = "ambiguous: rotated by 180°, with its sides exchanged, the body fits nearly as well"
     else:
         return True, probability, f"deformed: {figures}"
     return False, probability, f"not deformed: {figures}; {why}"

@@ -23,6 +23,7 @@ from graphreg.nonrigid.drift import deform_by_drift
 from graphreg.nonrigid.elastic import deform_elastic
 from graphreg.nonrigid.local_correspondences import Correspondences, supported_correspondences
 from graphreg.nonrigid.relaxation import Relaxation
+from graphreg.nonrigid.symmetries import approximate_symmetries
 from graphreg.nonrigid.warps import Frame, GaussianWarp, GraphWarp, Warp, motion_of
 from graphreg.nonrigid.working_cloud import WORKING, WorkingCloud, without_isolated, working_cloud
 from graphreg.poses import as_pose, pose
@@ -145,10 +146,11 @@ def _deform(
     clock.lap("register")
     correspondences = supported_correspondences(pair.source, pair.target, workers)
     clock.lap("match")
-    warp, history = _run(pair, correspondences, starts, init, chosen, stiffness, workers)
+    warp, history, margin = _run(pair, correspondences, starts, init, chosen, stiffness, workers)
     clock.lap("deform")
     points = warp.apply(clouds[0].points)
     evidence, strain = _judge(pair, warp, correspondences, workers)
+    evidence = replace(evidence, margin=margin)
     success, confidence, reason = judge_deformation(evidence)
     nearest = _core.Tree(pair.source.points, workers).nearest(pair.local(clouds[0].points), 1, workers)[0][:, 0]
     clock.lap("judge")
@@ -322,11 +324,16 @@ def _run(
     method: str,
     stiffness: float,
     threads: int,
-) -> tuple[Warp, tuple[Relaxation, ...]]:
+) -> tuple[Warp, tuple[Relaxation, ...], float]:
+    """The map, how it came about, and its margin before the map that a symmetry of the body leads to."""
     if method == "cpd":
-        drift = deform_by_drift(pair.source, pair.target, starts[0], stiffness, threads)
-        warp = GaussianWarp(pair.frame, starts[0], drift.centres, drift.coefficients, drift.width)
-        return warp, drift.history
+        poses = [starts[0], *(starts[0] @ T for T in approximate_symmetries(pair.source.points, threads))]
+        drifts = [deform_by_drift(pair.source, pair.target, T, stiffness, threads) for T in poses]
+        objectives = [drift.objective for drift in drifts]
+        best, *others = np.argsort(objectives)
+        drift, T = drifts[best], poses[best]
+        margin = objectives[others[0]] - objectives[best] if others else np.inf
+        return GaussianWarp(pair.frame, T, drift.centres, drift.coefficients, drift.width), drift.history, margin
 
     def before(graph: DeformationGraph) -> Motion:
         return motion_of(init.warp, graph, pair.frame)
@@ -340,7 +347,7 @@ def _run(
         stiffness,
         threads,
     )
-    return GraphWarp(pair.frame, outcome.graph, outcome.motion), outcome.history
+    return GraphWarp(pair.frame, outcome.graph, outcome.motion), outcome.history, outcome.margin
 
 
 def _judge(pair: _Pair, warp: Warp, correspondences: Correspondences, threads: int) -> tuple[Evidence, Floats]:

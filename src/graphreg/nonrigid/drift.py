@@ -72,12 +72,16 @@ DRIFT = DriftParameters()
 
 @dataclass(frozen=True, eq=False)
 class DriftOutcome:
-    """Inducing points and coefficients (K, 3), the width of their Gaussians, and the objective of each iteration."""
+    """Inducing points and coefficients (K, 3), the width of their Gaussians, and the objective of each iteration.
+
+    `objective` is the last one, for each point of the target.
+    """
 
     centres: Floats
     coefficients: Floats
     width: float
     history: tuple[Relaxation, ...]
+    objective: float
 
 
 def deform_by_drift(
@@ -136,7 +140,7 @@ def deform_by_drift(
         scatter = posterior.scatter(rest + basis @ amplitudes, y)
         variance = max(float(np.trace(scatter)) / 3, floor)
     history = (Relaxation(len(centres), float(np.sqrt(variance)), tuple(objectives)),)
-    return DriftOutcome(centres, modes @ amplitudes, width, history)
+    return DriftOutcome(centres, modes @ amplitudes, width, history, objectives[-1] / len(y))
 
 
 def _modes(gram: Floats) -> Floats:

@@ -41,6 +41,7 @@ from graphreg.nonrigid.local_correspondences import (
     joined,
 )
 from graphreg.nonrigid.relaxation import Relaxation
+from graphreg.nonrigid.symmetries import after_symmetry, approximate_symmetries
 from graphreg.nonrigid.warps import Frame, GaussianWarp, motion_after
 from graphreg.nonrigid.working_cloud import WorkingCloud
 
@@ -110,6 +111,8 @@ NEARER_DRIFT = 0.05
 """Standard deviation that coherent point drift begins with on the fine graph, in units of the spread (chosen)."""
 FOLLOWING = 2
 """The first coarse stage where a motion is known already: it begins near its end (chosen)."""
+AFTER_SYMMETRY = 3
+"""The first coarse stage after a symmetry of the body: there, too, the motion begins near its end (chosen)."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +142,21 @@ STEPS = StepParameters()
 
 @dataclass(frozen=True, eq=False)
 class ElasticOutcome:
-    """The motion of the finest graph, and how it came about."""
+    """The motion of the finest graph, and how it came about.
+
+    Attributes
+    ----------
+    graph : DeformationGraph
+    motion : Motion
+    history : tuple of Relaxation
+    margin : float
+        By what share the energy is higher from where a symmetry of the body takes it; infinite where it has none.
+    """
 
     graph: DeformationGraph
     motion: Motion
     history: tuple[Relaxation, ...]
+    margin: float
 
 
 def deform_elastic(
@@ -183,12 +196,21 @@ def deform_elastic(
         best, *others = (_Run(moved_rigidly(coarse.graph, T)) for T in starts)
         drifted = coarse.drifted(best, DRIFT.start)
         runs = [best, coarse.relaxed(best, LOOSE), drifted, *(replace(run, handicap=PREFERENCE) for run in others)]
-    motion, first = coarse.best_of(runs, 0 if before is None else FOLLOWING)
+    found = [coarse.best_of(runs, 0 if before is None else FOLLOWING)]
+    # A motion that is known from the frame before tells the sides of the body.
+    for symmetry in approximate_symmetries(source.points, threads) if before is None else ():
+        run = _Run(after_symmetry(coarse.graph, found[0][0], symmetry))
+        found.append(coarse.best_of([run], AFTER_SYMMETRY))
     fine = _Relaxer(source, target, correspondences, FINE, stiffness, threads)
-    run = _Run(refined(coarse.graph, motion, fine.graph, threads))
-    motion, second = fine.best_of([run, fine.drifted(run, NEARER_DRIFT)])
-    motion = fine.rigid_if_as_good(motion, starts)
-    return ElasticOutcome(fine.graph, motion, (*first, *second))
+    finished = []
+    for motion, first in found:
+        run = _Run(refined(coarse.graph, motion, fine.graph, threads))
+        motion, second = fine.best_of([run, fine.drifted(run, NEARER_DRIFT)])
+        finished.append((fine.last_energy(motion), motion, (*first, *second)))
+    finished.sort(key=lambda each: each[0])
+    energy, motion, history = finished[0]
+    margin = finished[1][0] / max(energy, np.finfo(float).tiny) - 1 if len(finished) > 1 else np.inf
+    return ElasticOutcome(fine.graph, fine.rigid_if_as_good(motion, starts), history, margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +273,10 @@ class _Relaxer:
         frame = Frame(np.zeros(3), np.zeros(3), 1.0)
         warp = GaussianWarp(frame, np.eye(4), drift.centres, drift.coefficients, drift.width)
         return replace(run, motion=motion_after(warp, run.motion, self.graph.spacing))
+
+    def last_energy(self, motion: Motion) -> float:
+        """The energy of surfaces and strain in the last stage."""
+        return self._surface_energy(self.level.stages[-1], motion)
 
     def rigid_if_as_good(self, motion: Motion, starts: tuple[Floats, ...]) -> Motion:
         """The motion, or that of a rigid transform whose energy in the last stage is not higher."""
