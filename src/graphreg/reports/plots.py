@@ -259,8 +259,13 @@ def _draw_bars(axes: Any, panel: Panel) -> None:
 def _styled(
     series: Mapping[str, tuple[ArrayLike, ArrayLike]],
 ) -> Iterator[tuple[str, tuple[str, Any, str], Any, Any]]:
-    for number, (name, (xs, ys)) in enumerate(series.items()):
-        style = METHODS.get(name, (CYCLE[number % len(CYCLE)], SOLID, MARKERS[number % len(MARKERS)]))
+    # Of other series alone, so that they have the same colours beside a method and without it.
+    others = [name for name in series if name not in METHODS]
+    cycle = {
+        name: (CYCLE[number % len(CYCLE)], SOLID, MARKERS[number % len(MARKERS)]) for number, name in enumerate(others)
+    }
+    for name, (xs, ys) in series.items():
+        style = METHODS.get(name) or cycle[name]
         x, y = np.atleast_1d(np.asarray(xs, float)), np.atleast_1d(np.asarray(ys, float))
         yield name, style, x, y
 
