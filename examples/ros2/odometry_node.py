@@ -1,7 +1,8 @@
 """A ROS 2 node: LiDAR odometry on a topic of point clouds.
 
 Subscribes to `points` (sensor_msgs/PointCloud2), publishes `odometry` (nav_msgs/Odometry) and the transform from
-`odom` to the frame of the sensor. A frame that cannot be registered is reported and not published.
+`odom` to the frame of the sensor. A frame that cannot be registered is reported and not published. Where the points
+have times, as those of most LiDAR drivers, the frame is deskewed, and its pose is that at the middle of these times.
 
     python3 odometry_node.py --ros-args -r points:=/velodyne_points
 """
@@ -18,10 +19,13 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import PointCloud2
-from sensor_msgs_py.point_cloud2 import read_points_numpy
+from sensor_msgs_py.point_cloud2 import read_points
 from tf2_ros import TransformBroadcaster
 
 import graphreg
+
+# Fields that drivers write the time of each point to.
+TIME_FIELDS = ("t", "time", "timestamp", "offset_time")
 
 
 class OdometryNode(Node):  # type: ignore[misc, unused-ignore]
@@ -37,8 +41,11 @@ class OdometryNode(Node):  # type: ignore[misc, unused-ignore]
 
     def receive(self, message: Any) -> None:
         """Estimate the pose at a cloud, and publish it."""
-        points = np.asarray(read_points_numpy(message, ("x", "y", "z"), skip_nans=True), np.float64)
-        step = self.odometry.add(points)
+        names = [field.name for field in message.fields]
+        time_field = next((name for name in TIME_FIELDS if name in names), None)
+        cloud = read_points(message, ["x", "y", "z", *filter(None, [time_field])], skip_nans=True)
+        points = np.stack([cloud[axis] for axis in "xyz"], axis=1).astype(np.float64)
+        step = self.odometry.add(points, cloud[time_field] if time_field and len(cloud) else None)
         if not step.success:
             self.get_logger().warning(step.reason)
             return

@@ -6,12 +6,14 @@ import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from tests.support.strategies import small_pair, small_scan
 
 import graphreg
+from graphreg.datasets import synthetic
 from graphreg.metrics import angular_error
 from graphreg.poses import fit_rigid_transform
 
@@ -60,6 +62,46 @@ def test_the_ros_node_is_imported_where_ros_is() -> None:
     pytest.importorskip("rclpy")
     held = runpy.run_path(str(ROOT / "examples/ros2/odometry_node.py"))
     assert callable(held["OdometryNode"].receive)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["time", None])
+def test_the_ros_node_publishes_poses_of_deskewed_frames(monkeypatch: pytest.MonkeyPatch, field: str | None) -> None:
+    """With stand-ins for ROS: what it is asked for is recorded."""
+    published, read = [], []
+
+    class Node:
+        def __init__(self, name: str) -> None:
+            assert name == "graphreg_odometry"
+
+        def declare_parameter(self, _: str, value: str) -> SimpleNamespace:
+            return SimpleNamespace(value=value)
+
+        def create_publisher(self, *_: object) -> SimpleNamespace:
+            return SimpleNamespace(publish=published.append)
+
+        def create_subscription(self, *_: object) -> None:
+            pass
+
+    def read_points(message: SimpleNamespace, names: list[str], skip_nans: bool) -> np.ndarray:
+        assert skip_nans
+        read.append(names)
+        return np.rec.fromarrays([message.columns[name] for name in names], names=names)
+
+    for name in ("rclpy", "geometry_msgs.msg", "nav_msgs.msg", "rclpy.node", "rclpy.qos", "sensor_msgs.msg",
+                 "sensor_msgs_py.point_cloud2", "tf2_ros", "geometry_msgs", "nav_msgs", "sensor_msgs",
+                 "sensor_msgs_py"):  # fmt: skip
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    monkeypatch.setattr(sys.modules["rclpy.node"], "Node", Node)
+    monkeypatch.setattr(sys.modules["sensor_msgs_py.point_cloud2"], "read_points", read_points)
+    node = runpy.run_path(str(ROOT / "examples/ros2/odometry_node.py"))["OdometryNode"]()
+    for scan in synthetic.sequence("street", 2, 1.0, points=6000, distorted=True):
+        columns = {**dict(zip("xyz", scan.points.T, strict=True)), "time": scan.times}
+        fields = [SimpleNamespace(name=name) for name in ("x", "y", "z", *([field] if field else []))]
+        node.receive(SimpleNamespace(columns=columns, fields=fields, header=MagicMock()))
+    assert read == 2 * [["x", "y", "z", *([field] if field else [])]]
+    assert len(published) == 2
+    assert abs(published[1].pose.pose.position.x - 1) < 0.1
 
 
 def test_the_conda_recipe_has_the_version_and_what_is_required() -> None:
