@@ -125,7 +125,8 @@ def test_a_distorted_sequence_is_deskewed() -> None:
             assert found.success
             errors.append((angular_error(found.pose, T_first_frame), translation_error(found.pose, T_first_frame)))
         if known:
-            rotation, translation = np.mean(errors, axis=0)
+            # The first frame is the reference.
+            rotation, translation = np.mean(errors[1:], axis=0)
             assert rotation < 0.1
             assert translation < 2 * NOISE
         # All points of the frame in the world, where they were sampled from the points of the scene.
@@ -136,10 +137,10 @@ def test_a_distorted_sequence_is_deskewed() -> None:
 
 @pytest.mark.slow
 def test_a_sensor_that_turns_to_and_fro_is_deskewed() -> None:
-    """Its velocity within a frame is not that from the previous frame."""
+    """Its velocity within a frame is not that from the previous frame: it changes by up to 5.5 degrees a frame."""
 
     def sensor_at(time: float) -> np.ndarray:
-        yaw = 0.15 * np.sin(2 * np.pi * time / 12)
+        yaw = 0.35 * np.sin(2 * np.pi * time / 12)
         return pose(rotation_from_vector([0, 0, yaw]), [0.02 * time, 0.05 * np.sin(2 * np.pi * time / 9), 0])
 
     start, instants = walk_poses(1)[0], np.linspace(-0.5, 0.5, 41)
@@ -153,7 +154,10 @@ def test_a_sensor_that_turns_to_and_fro_is_deskewed() -> None:
         measured = [transform(T, part) for T, part in zip(moved, parts, strict=True)]
         step = odometry.add(np.concatenate(measured), np.repeat(instants, [len(part) for part in measured]))
         assert step.success
+        # Of the second frame no velocity is known; all later ones are tracked.
+        assert step.global_search == (k == 1)
         found.append(step.pose)
-    # The acceleration within a frame, which is not modelled, rotates its ends by 0.29 degrees.
-    assert max(angular_error(T, expected) for T, expected in zip(found, truth, strict=True)) < 0.29
+    # The acceleration within a frame, which is not modelled, rotates its ends by this much.
+    unmodelled = np.degrees(0.35 * (2 * np.pi / 12) ** 2 / 8)
+    assert max(angular_error(T, expected) for T, expected in zip(found, truth, strict=True)) < unmodelled
     assert max(translation_error(T, expected) for T, expected in zip(found, truth, strict=True)) < 3 * NOISE

@@ -81,7 +81,19 @@ class LazyCloud:
         return self._voxels[1]
 
     def tracked(self, tracker: SurfelTracker, predicted: Floats, threads: int = 1) -> TrackedFrame:
-        """Track the frame; where its times are known, it is deskewed by the velocity that it is found to have."""
+        """Track the frame; points with times are deskewed by the velocity that is estimated with the pose.
+
+        Parameters
+        ----------
+        tracker : SurfelTracker
+        predicted : (4, 4) ndarray
+        threads : int, default 1
+
+        Returns
+        -------
+        TrackedFrame
+            Where the frame is not tracked, its points are as they were.
+        """
         if not self.is_distorted:
             return tracker.track(self.voxels(tracker), predicted)
         velocity_before = self.velocity

@@ -53,7 +53,7 @@ class TrackingParameters:
     tolerance : float
         Size of the last step: radians, unit of the data over the voxel size.
     inertia : float
-        Information that the velocity within a frame is the predicted one, as a share of what the frame has on its pose.
+        Weight of the predicted velocity within a frame: its information, as a share of that of the frame on its pose.
     horizon : float
         Surfels farther from the frame than this times its radius are forgotten.
     least_correspondences : int
@@ -250,7 +250,20 @@ class SurfelTracker:
         return _orthogonal(found), _orthogonal(inverse(first) @ last)
 
     def track(self, frame: FrameVoxels, predicted: Floats, start: Floats | None = None) -> TrackedFrame:
-        """Estimate the pose of a frame from a prediction, (4, 4), or from `start`, where more is known."""
+        """Estimate the pose of a frame, with a verdict.
+
+        Parameters
+        ----------
+        frame : FrameVoxels
+        predicted : (4, 4) ndarray
+            Pose that the verdict compares the estimate with.
+        start : (4, 4) ndarray, optional
+            Pose that the steps begin from, by default the predicted one.
+
+        Returns
+        -------
+        TrackedFrame
+        """
         size = self.voxel
         found, information, outlier_information, overlapping, matched, inliers, converged = self._map.track(
             frame.counts, frame.means, frame.moments, predicted if start is None else start,
@@ -390,7 +403,7 @@ def least_support(information: Floats, outlier_information: Floats) -> float:
 
 
 def _orthogonal(T: Floats) -> Floats:
-    """The pose without rounding, which must not accumulate where the poses of many frames are composed."""
+    """The pose with its rotation made orthogonal: rounding must not accumulate where many poses are composed."""
     return pose(nearest_rotation(T[:3, :3]), T[:3, 3])
 
 

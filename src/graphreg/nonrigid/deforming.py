@@ -63,7 +63,8 @@ def deform(
         distances along the surface, so that it bends rather than stretches. "cpd": coherent point drift, a smooth
         displacement of space (Myronenko, Song 2010).
     init : (4, 4) array_like or Deformation, optional
-        Rigid transform to begin with, or the deformation of the same source to an earlier frame ("elastic").
+        Rigid transform to begin with, or the deformation of the same source to an earlier frame ("elastic"). After a
+        rigid transform, a symmetry of the body (left for right) is tried as well, and may fit better.
     stiffness : float, default 1
         Factor of the stiffness: below 1 for bodies that stretch, above 1 for articulated ones and noisy scans.
     seed : int, default 0

@@ -6,7 +6,8 @@ correspondences and by wide surfaces, on more nodes by surfaces alone, as the so
 Points without a counterpart are carried along by the elastic energy.
 
 Runs that begin with a smooth displacement, by coherent point drift, end where others cannot: bending a joint costs it
-nothing. The run with the lowest energy is taken.
+nothing. The run with the lowest energy is taken. For each approximate symmetry of the body, its last coarse stages and
+the fine ones are also run with that symmetry before its motion; again the lowest energy wins.
 """
 
 from __future__ import annotations
